@@ -20,13 +20,13 @@ static uint64_t word_at(const struct v8_image *im, uint32_t i)
 {
 	uint64_t value;
 
-	memcpy(&value, im->bytes + 8 * (i % (IMAGE_BYTES / 8)), sizeof(value));
+	memcpy(&value, im->bytes + 8 * (i % (sizeof(im->bytes) / 8)), sizeof(value));
 	return value;
 }
 
 static void change(struct v8_image *im, const uint8_t *op)
 {
-	uint32_t at = (uint32_t)(op[0] | op[1] << 8) % (IMAGE_BYTES / 8);
+	uint32_t at = (uint32_t)(op[0] | op[1] << 8) % (sizeof(im->bytes) / 8);
 	uint64_t value = word_at(im, at);
 
 	switch (op[2] & 7) {
@@ -140,6 +140,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	read_block(&im, state, im.optimized + 10);
 	read_block(&im, state, im.baseline + 10);
+	read_block(&im, state, im.wasm + 10);
+	read_block(&im, state, im.wasm + IMAGE_WASM_LAST + 4000);
+	read_block(&im, state, im.wasm + IMAGE_WASM_JUMPS + 5);
 	read_function(&im, state, 1);
 	read_function(&im, state, 2);
 	return 0;

@@ -11,10 +11,10 @@ name=$(basename "$node")
 "$node" -p process.versions.v8 >version
 nm -C "$node" 2>/dev/null | grep -q InterpreterEntryTrampoline || skip "this node ($(cat version)) has no symbols"
 
-# judged LEAST: the verdict on x.otlp. Functions that are thrown away at once may lack their names.
+# judged LEAST [MIN FILES]: the verdict on x.otlp. Functions that are thrown away at once may lack their names.
 judged() {
 	local status=0
-	python3 "$TOP/tests/script/judge.py" --min 97 --least "$1" --without 100000 --loop NONE --file calls.js x.otlp "$name" v8js truth ||
+	python3 "$TOP/tests/script/judge.py" --min "${2:-97}" --least "$1" --without 100000 --loop NONE --file "${3:-calls.js}" x.otlp "$name" v8js truth ||
 		status=$?
 	[ $status != 77 ] || skip "no Python with protobuf here"
 	[ $status = 0 ] || fail "stacks are wrong"
@@ -57,3 +57,16 @@ start_record x.otlp -F 399 --interpreter-frames -p $$
 "$node" --no-opt --no-sparkplug "$TOP/tests/script/calls.js" 1 plain >truth
 stop "$recorder"
 "$HEARTH" report x.otlp --format folded | grep -q "Builtins_JSEntry" || fail "--interpreter-frames keeps none"
+
+# Functions of WebAssembly, which have no names, between those of JavaScript. The first samples may come before all is known.
+no_inlining=--no-wasm-inlining
+"$node" $no_inlining -e 0 2>/dev/null || no_inlining=
+for form in "" --no-bpf-loop; do
+	# shellcheck disable=SC2086 # there may be none
+	start_record x.otlp $form -F 399 --report-interval 500ms -p $$
+	# shellcheck disable=SC2086
+	"$node" $no_inlining "$TOP/tests/script/wasm.js" 2.5 >truth
+	stop "$recorder"
+	judged 100 99 wasm.js,
+	complete 97
+done

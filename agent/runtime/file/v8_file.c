@@ -33,6 +33,7 @@ struct constant {
 static const struct constant constants[] = {
 	{ "CodeKindBaseline", offsetof(struct v8_layout, kind_baseline) },
 	{ "CodeKindInterpretedFunction", offsetof(struct v8_layout, kind_interpreted) },
+	{ "frametype_WasmFrame", offsetof(struct v8_layout, frame_wasm) },
 	{ "FirstNonstringType", TYPE(first_nonstring) },
 	{ "LastJSFunctionType", TYPE(last_function) },
 	{ "type_JSFunction__", TYPE(first_function) },

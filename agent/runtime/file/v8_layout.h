@@ -61,7 +61,8 @@ struct v8_layout {
 	/* ELF address of the lengths of bytecodes with their operands: @bytecode_cnt bytes for each scale. 0: not told */
 	uint64_t bytecode_lengths;
 	uint32_t bytecode_cnt;
-	uint32_t pad;
+	uint16_t frame_wasm; /* the type of frames of WebAssembly's functions; 0: not told */
+	uint16_t pad;
 };
 
 /* Can the reader work by @l, which came from a process that is not trusted, without leaving its own memory? */

@@ -10,10 +10,11 @@
 #include "agent/runtime/code/v8/v8_object.h"
 
 enum v8_code_kind {
-	V8_CODE_OTHER, /* no function of a script: stubs, code of WebAssembly, ... */
+	V8_CODE_OTHER, /* no function of a script: stubs, wrappers, ... */
 	V8_CODE_REGEXP,
 	V8_CODE_BASELINE,
 	V8_CODE_OPTIMIZED, /* Maglev's or TurboFan's */
+	V8_CODE_WASM,	   /* see v8_wasm.h; no object of the heap */
 };
 
 struct v8_code {
@@ -26,7 +27,7 @@ struct v8_code {
 };
 
 /* Finds the code at @pc. *@stream_map is the word with which streams begin, one in each process; 0: not known yet. 0;
- * -ENOENT: none is there; -EFAULT, -EDQUOT. */
+ * -ENOENT: none is there, and @ret is the code before it, or as it was; -EFAULT, -EDQUOT. */
 int v8_code_find(struct v8_heap *h, uint64_t pc, uint64_t *stream_map, struct v8_code *ret);
 
 /* The code that the SharedFunctionInfo @shared has (baseline code). 0; -EBADMSG: it has none; -EFAULT, -EDQUOT. */

@@ -14,6 +14,7 @@
 #include "agent/runtime/code/v8/v8_code_rows.h"
 #include "agent/runtime/code/v8/v8_function.h"
 #include "agent/runtime/code/v8/v8_naming.h"
+#include "agent/runtime/code/v8/v8_wasm.h"
 #include "base/cleanup.h"
 
 struct state {
@@ -25,6 +26,8 @@ struct state {
 
 _Static_assert(sizeof(struct state) <= CODE_STATE_BYTES, "a state is bounded");
 _Static_assert(sizeof(struct v8_layout) <= sizeof(((struct code_facts *)0)->fact), "facts hold a layout");
+
+#define JUMP_TOKEN_MASK 0xffull /* whither it jumps may change */
 
 /* The numbers of captures, less 1, and their words. */
 enum { INTERPRETED, BASELINE };
@@ -104,15 +107,37 @@ static struct code_token token_at(uint64_t word, uint32_t offset, uint64_t value
 	return (struct code_token){ v8_address(word) + offset, value, UINT64_MAX };
 }
 
+/* Such code has no head that dies with it: its own first words do. Behind the prologue they have the function's length, in
+ * the jump from the check of the stack's limit. */
+static int wasm_block(const struct state *s, struct code_memory *m, uint64_t pc, struct code_block *ret)
+{
+	struct v8_wasm w;
+	int error = v8_wasm_find(m, pc, &w);
+
+	if (error)
+		return error;
+	ret->start = w.start;
+	ret->end = w.end;
+	ret->kind = w.frame && w.frame == s->layout.frame_wasm ? V8_CODE_WASM : V8_CODE_OTHER;
+	for (uint32_t i = 0; i < CODE_TOKENS && (w.frame || !i); i++) {
+		uint64_t at = w.start + i * sizeof(uint64_t), mask = w.frame ? UINT64_MAX : JUMP_TOKEN_MASK;
+
+		ret->tokens[i] = (struct code_token){ at, code_read_u64(m, at) & mask, mask };
+	}
+	return m->is_spent ? -EDQUOT : 0;
+}
+
 static int v8_block(void *state, struct code_memory *m, uint64_t pc, struct code_block *ret)
 {
 	struct state *s = state;
 	const struct v8_offsets *o = &s->layout.offset;
 	AUTO_FREE struct v8_heap *h = open_heap(s, m);
-	struct v8_code c;
+	struct v8_code c = { 0 };
 	int error = h ? v8_code_find(h, pc, &s->stream_map, &c) : -ENOMEM;
 
 	memset(ret, 0, sizeof(*ret));
+	if (error == -ENOENT && !c.start) /* no code of the heap is before it either */
+		return wasm_block(s, m, pc, ret);
 	if (error)
 		return error;
 	ret->start = c.start;
@@ -164,10 +189,12 @@ static int v8_names(void *state, struct code_memory *m, const struct code_block 
 	const struct v8_code c = code_of(b);
 	AUTO_FREE struct v8_heap *h = NULL;
 
-	if (c.kind == V8_CODE_REGEXP) {
+	if (c.kind == V8_CODE_REGEXP || c.kind == V8_CODE_WASM) {
+		const char *name = c.kind == V8_CODE_WASM ? "(wasm)" : "(regexp)";
+
 		block_names_place(
-			n, 0, block_names_scope(n, BLOCK_NAMES_NONE, block_names_function(n, "(regexp)", 8, "", 0, 0), 0),
-			0);
+			n, 0,
+			block_names_scope(n, BLOCK_NAMES_NONE, block_names_function(n, name, strlen(name), "", 0, 0), 0), 0);
 		return 0;
 	}
 	if (c.kind != V8_CODE_OPTIMIZED)

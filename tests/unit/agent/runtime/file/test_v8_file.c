@@ -37,6 +37,8 @@ static const struct symbol symbols[] = {
 	{ "_ZN2v88internal7Version6minor_E", 6, 0, NODE_24 },
 	{ "v8dbg_CodeKindBaseline", 11, 0, NODE_20 },
 	{ "v8dbg_CodeKindBaseline", 10, 0, NODE_24 },
+	{ "v8dbg_frametype_WasmFrame", 4, 0, NODE_20 },
+	{ "v8dbg_frametype_WasmToJsFrame", 5, 0, 0 },
 	{ "v8dbg_FirstNonstringType", 128, 0, 0 },
 	{ "v8dbg_LastJSFunctionType", 2081, 0, NODE_24 },
 	{ "v8dbg_type_JSFunction__JS_FUNCTION_TYPE", 2066, 0, NODE_20 },
@@ -160,6 +162,7 @@ static void test_node_20(void **state)
 	assert_true(read_made(NODE_20, NULL, &l));
 	assert_int_equal(l.version, 11 << 16 | 3);
 	assert_int_equal(l.kind_baseline, 11);
+	assert_int_equal(l.frame_wasm, 4);
 	assert_int_equal(l.kind_interpreted, 10);
 	assert_int_equal(l.type.first_function, 2066);
 	assert_int_equal(l.type.last_function, 2082); /* not told there */
@@ -184,6 +187,7 @@ static void test_node_24(void **state)
 	assert_true(read_made(NODE_24, NULL, &l));
 	assert_int_equal(l.version, 13 << 16 | 6);
 	assert_int_equal(l.kind_baseline, 10);
+	assert_int_equal(l.frame_wasm, 0);
 	assert_int_equal(l.type.last_function, 2081);
 	assert_int_equal(l.type.shared_wrapper, 195);
 	assert_int_equal(l.offset.shared_script, 40);

@@ -136,6 +136,120 @@ static void test_optimized_names(void **arg)
 	buf_fini(&names);
 }
 
+/* --- WebAssembly --- */
+
+static void check_block(uint64_t pc, uint64_t start, uint64_t end)
+{
+	struct code_block b = block_at(pc, 0);
+
+	if (b.start != start || b.end != end)
+		fail_msg("at 0x%x: 0x%x to 0x%x", (unsigned)(pc - image.wasm), (unsigned)(b.start - image.wasm),
+			 (unsigned)(b.end - image.wasm));
+}
+
+/* A function ends where another one begins, where there is room for one, or where its memory does. */
+static void test_wasm_functions(void **arg)
+{
+	const uint64_t wrapper = image.wasm + IMAGE_WASM_WRAPPER, last = image.wasm + IMAGE_WASM_LAST;
+
+	(void)arg;
+	check_block(image.wasm, image.wasm, wrapper);
+	check_block(wrapper - 1, image.wasm, wrapper);
+	check_block(wrapper, wrapper, wrapper + 64);
+	check_block(wrapper + 63, wrapper, wrapper + 64);
+	block_at(wrapper + 64, -ENOENT);
+	block_at(image.wasm - 1, -ENOENT);
+	check_block(last + 2000, last, image.wasm + IMAGE_WASM_BYTES);
+	block_at(last - 1, -ENOENT);
+	image.bytes[IMAGE_WASM] = 0x54; /* the prologue is another one */
+	block_at(image.wasm + 10, -ENOENT);
+}
+
+/* Jumps of the three tables, from their first byte to their last. */
+static void test_wasm_jumps(void **arg)
+{
+	const uint64_t jumps = image.wasm + IMAGE_WASM_JUMPS, far = image.wasm + IMAGE_WASM_FAR,
+		       late = image.wasm + IMAGE_WASM_LATE;
+
+	(void)arg;
+	for (unsigned i = 0; i < 3; i++) {
+		check_block(jumps + 5 * i, jumps + 5 * i, jumps + 5 * i + 5);
+		check_block(jumps + 5 * i + 4, jumps + 5 * i, jumps + 5 * i + 5);
+	}
+	block_at(jumps + 15, -ENOENT);
+	block_at(jumps + 62, -ENOENT);
+	check_block(far, far, far + 8);
+	check_block(far + 16 + 7, far + 16, far + 24);
+	block_at(far + 8, -ENOENT); /* the address */
+	check_block(late, late, late + 10);
+	check_block(late + 5, late, late + 10);
+	image.bytes[IMAGE_WASM + IMAGE_WASM_JUMPS + 63] = 0; /* no such line has that */
+	block_at(jumps, -ENOENT);
+}
+
+static struct row row_at(uint64_t pc)
+{
+	struct code_memory m = image_memory(&image);
+	struct code_block b = block_at(pc, 0);
+	struct row *rows, found = { 0 };
+	size_t count;
+
+	assert_int_equal(code_v8.rows(state, &m, &b, &rows, &count), 0);
+	for (size_t i = 0; i < count; i++)
+		if (pc >= rows[i].start && pc < rows[i].end)
+			found = rows[i];
+	free(rows);
+	return found;
+}
+
+/* Functions have a frame but at their ends; jumps have none, and may have pushed. */
+static void test_wasm_rows(void **arg)
+{
+	const struct {
+		uint64_t at;
+		uint8_t reg;
+		int16_t offset;
+	} cases[] = { { 0, REG_SP, 8 },
+		      { 1, REG_SP, 16 },
+		      { 6, REG_FP, 16 },
+		      { 16, REG_FP, 16 },
+		      { 20, REG_SP, 8 },
+		      { 100, REG_FP, 16 }, /* no path leads there */
+		      { IMAGE_WASM_WRAPPER + 16, REG_FP, 16 },
+		      { IMAGE_WASM_JUMPS + 5, REG_SP, 8 },
+		      { IMAGE_WASM_FAR, REG_SP, 8 },
+		      { IMAGE_WASM_LATE, REG_SP, 8 },
+		      { IMAGE_WASM_LATE + 5, REG_SP, 16 } };
+
+	(void)arg;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct row r = row_at(image.wasm + cases[i].at);
+
+		if (r.cfa != ROW_CFA_REG || r.cfa_reg != cases[i].reg || r.cfa_off != cases[i].offset)
+			fail_msg("at %u: register %d, offset %d", (unsigned)cases[i].at, r.cfa_reg, (int)r.cfa_off);
+	}
+}
+
+/* A function is told to be one, a wrapper and a jump are not; all die with their first words. */
+static void test_wasm_names(void **arg)
+{
+	struct block_line lines[BLOCK_NAMES_MAX_DEPTH];
+	struct buf names = names_at(image.wasm + 20, 0);
+	struct code_memory m = image_memory(&image);
+	struct code_block b = block_at(image.wasm, 0);
+
+	(void)arg;
+	assert_int_equal(block_names_find(names.data, names.len, 16, true, lines), 1);
+	assert_int_equal(lines[0].name_bytes, strlen("(wasm)"));
+	assert_memory_equal(lines[0].name, "(wasm)", strlen("(wasm)"));
+	buf_fini(&names);
+	names_at(image.wasm + IMAGE_WASM_WRAPPER, -ENODATA);
+	names_at(image.wasm + IMAGE_WASM_JUMPS, -ENODATA);
+	assert_true(b.tokens[0].mask);
+	image.bytes[IMAGE_WASM + 10] ^= 1;
+	assert_true((code_read_u64(&m, b.tokens[1].addr) & b.tokens[1].mask) != b.tokens[1].value);
+}
+
 static void test_other_names(void **arg)
 {
 	struct block_line lines[BLOCK_NAMES_MAX_DEPTH];
@@ -382,10 +496,11 @@ static void all_is_as_written(void **arg)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(all_is_as_written),    BOTH(test_block),	  BOTH(test_block_lies),  BOTH(test_optimized_names),
-		BOTH(test_other_names),	    BOTH(test_names_lie), BOTH(test_interpreted), BOTH(test_baseline),
-		BOTH(test_strings),	    BOTH(test_scripts),	  BOTH(test_budget),	  BOTH(test_rows),
-		BOTH(test_unsound_layouts),
+		BOTH(all_is_as_written),    BOTH(test_block),	       BOTH(test_block_lies),  BOTH(test_optimized_names),
+		BOTH(test_other_names),	    BOTH(test_names_lie),      BOTH(test_interpreted), BOTH(test_baseline),
+		BOTH(test_strings),	    BOTH(test_scripts),	       BOTH(test_budget),      BOTH(test_rows),
+		BOTH(test_unsound_layouts), BOTH(test_wasm_functions), BOTH(test_wasm_jumps),  BOTH(test_wasm_rows),
+		BOTH(test_wasm_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

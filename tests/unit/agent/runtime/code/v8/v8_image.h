@@ -22,14 +22,26 @@ enum {
 	IMAGE_SOURCE_CHARS = 400,
 };
 
+enum {
+	IMAGE_WASM = 64 << 10, /* offset: memory of its own, with a hole before it */
+	IMAGE_WASM_BYTES = 8 << 10,
+	IMAGE_WASM_WRAPPER = 160,
+	IMAGE_WASM_LAST = 4096 + 32, /* the last function */
+	IMAGE_WASM_JUMPS = 1024,     /* a line of jumps, then far ones, then late ones */
+	IMAGE_WASM_FAR = 1088,
+	IMAGE_WASM_LATE = 1152,
+	IMAGE_WASM_FRAME = 4,
+};
+
 struct v8_image {
 	struct v8_layout layout;
-	uint8_t bytes[IMAGE_BYTES];
+	uint8_t bytes[IMAGE_WASM + IMAGE_WASM_BYTES];
 	uint32_t used, code_used;
 	uint64_t meta, maps[512]; /* words of maps by type, for types below 512 */
 	uint64_t function_map;
 	uint64_t script, outer, inner, bytecode, closure;
 	uint64_t optimized, baseline, regexp; /* where instructions begin */
+	uint64_t wasm;			      /* a function, a wrapper, jumps: IMAGE_WASM_* behind it */
 };
 
 static inline struct v8_layout image_layout(bool is_new)
@@ -111,7 +123,9 @@ static inline int image_read(void *arg, uint64_t addr, void *dst, size_t len)
 {
 	const struct v8_image *im = arg;
 
-	if (addr < IMAGE_HEAP || addr - IMAGE_HEAP > IMAGE_BYTES || len > IMAGE_BYTES - (addr - IMAGE_HEAP))
+	const uint64_t off = addr - IMAGE_HEAP, end = off < IMAGE_WASM ? IMAGE_BYTES : sizeof(im->bytes);
+
+	if (off > end || len > end - off)
 		return -EFAULT;
 	memcpy(dst, im->bytes + (addr - IMAGE_HEAP), len);
 	return 0;
@@ -298,6 +312,40 @@ static inline uint64_t image_code(struct v8_image *im, uint32_t kind, uint64_t d
 static const uint8_t image_insns[] = { 0x55, 0x48, 0x89, 0xe5, 0x56, 0x57, 0x50, 0x48, 0x83, 0xec, 0x08,
 				       0xe8, 0x00, 0x00, 0x00, 0x01, 0x48, 0x89, 0xec, 0x5d, 0xc3 };
 
+/* push rbp; mov rbp,rsp; push FRAME; push rsi; sub rsp,16; call; mov rsp,rbp; pop rbp; ret */
+static const uint8_t image_wasm_insns[] = { 0x55, 0x48, 0x89, 0xe5, 0x6a, 2 * IMAGE_WASM_FRAME,
+					    0x56, 0x48, 0x83, 0xec, 0x10, 0xe8,
+					    0x00, 0x00, 0x00, 0x01, 0x48, 0x8b,
+					    0xe5, 0x5d, 0xc3 };
+
+static inline void image_wasm_function(struct v8_image *im, uint32_t off, uint32_t frame, uint32_t len)
+{
+	uint8_t *at = im->bytes + IMAGE_WASM + off;
+
+	memset(at, 0x50, len); /* push rax */
+	memcpy(at, image_wasm_insns, sizeof(image_wasm_insns));
+	at[5] = (uint8_t)(2 * frame);
+}
+
+/* A function with what belongs to it behind it, a wrapper, room, tables of jumps, and a function in the second page. */
+static inline void image_make_wasm(struct v8_image *im)
+{
+	uint8_t *jumps = im->bytes + IMAGE_WASM + IMAGE_WASM_JUMPS, *far = im->bytes + IMAGE_WASM + IMAGE_WASM_FAR,
+		*late = im->bytes + IMAGE_WASM + IMAGE_WASM_LATE;
+
+	im->layout.frame_wasm = IMAGE_WASM_FRAME;
+	im->wasm = IMAGE_HEAP + IMAGE_WASM;
+	image_wasm_function(im, 0, IMAGE_WASM_FRAME, IMAGE_WASM_WRAPPER);
+	image_wasm_function(im, IMAGE_WASM_WRAPPER, IMAGE_WASM_FRAME + 1, 64);
+	memset(jumps, 0xcc, 64);
+	for (int i = 0; i < 3; i++)
+		memcpy(jumps + 5 * i, "\xe9\x10\x20\x00", 5);
+	memcpy(far, "\xff\x25\x02\x00\x00\x00\x66\x90\x40\xd5\x9f\x01\x00\x00\x00", 16);
+	memcpy(far + 16, far, 16);
+	memcpy(late, "\x68\x01\x00\x00\x00\xe9\xc6\xfa\xff\xff", 10);
+	image_wasm_function(im, IMAGE_WASM_LAST, IMAGE_WASM_FRAME, IMAGE_WASM_BYTES - IMAGE_WASM_LAST);
+}
+
 /* outer begins on line 2 (position 20), inner on line 3 (position 40); each line has 20 characters. */
 static inline void image_make(struct v8_image *im, bool is_new)
 {
@@ -312,6 +360,7 @@ static inline void image_make(struct v8_image *im, bool is_new)
 
 	memset(im, 0, sizeof(*im));
 	im->layout = image_layout(is_new);
+	image_make_wasm(im);
 	l = &im->layout;
 	im->meta = image_map(im, 255);
 	memset(source, 'x', IMAGE_SOURCE_CHARS);
