@@ -159,17 +159,31 @@ static bool is_inside(const struct code_range_state *range, const struct code_bl
 	return b->start >= range->start && b->end <= range->end;
 }
 
+/* Asks for the block at @addr. Where a file is needed for its lines that is brought, and all is asked again; what came
+ * without it counts if there is none. 0 or -errno. */
+static int ask_for_block(struct code_process *cp, uint64_t addr)
+{
+	struct code_request request = code_request_of(cp, CODE_OP_BLOCK);
+	struct code_need need;
+	int error;
+
+	request.addr = addr;
+	error = code_ask(cp, &request, NULL, 0);
+	if (error)
+		return error;
+	need = ((const struct code_found *)(const void *)cp->all->reply.data)->need;
+	return need.base && code_bring(cp, &need) ? code_ask(cp, &request, NULL, 0) : 0;
+}
+
 struct code_piece *code_piece_read(struct code_range_state *range, uint64_t va)
 {
 	struct code_process *cp = range->process;
-	struct code_request request = code_request_of(cp, CODE_OP_BLOCK);
 	uint64_t now_ns = clock_mono_ns();
 	const struct code_found *answer;
 	struct code_piece *piece;
 	uint32_t i;
 
-	request.addr = range->start + va;
-	if (code_ask(cp, &request, NULL, 0)) {
+	if (ask_for_block(cp, range->start + va)) {
 		metric_add(cp->all->refused, 1);
 		return NULL;
 	}

@@ -130,7 +130,10 @@ int code_ask(struct code_process *p, const struct code_request *what, const void
 	if (p->is_hostile || p->memory_fd < 0)
 		return -ENOENT;
 	status = code_spaces_read(cs, p->number, p->memory_fd, what, more, more_bytes, &reply);
-	if (elf_service_is_hostile(status)) {
+	if (elf_service_is_hostile(status) && p->has_brought) { /* a file may have done the harm: another try without */
+		p->brings_nothing = true;
+		p->has_brought = false;
+	} else if (elf_service_is_hostile(status)) {
 		p->is_hostile = true;
 		metric_add(cs->hostile, 1);
 		log_warn("process %u: reading the code that %s made in it %s, in the helper process; its functions are not "
@@ -163,6 +166,7 @@ static void process_free(struct as_code *as_code)
 		code_range_free(cp->ranges[i]);
 	code_functions_free(cp);
 	free(cp->watched);
+	map_fini(&cp->absent);
 	if (cp->memory_fd >= 0)
 		close(cp->memory_fd);
 	file_put(cp->runtime);

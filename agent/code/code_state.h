@@ -43,7 +43,7 @@ struct code_known_function {
 	struct code_known_function *next; /* of those that have gone */
 };
 
-enum { BURIED_KEPT = 64 };
+enum { BURIED_KEPT = 64, CODE_ABSENT = 1024 };
 
 /* One range of memory. */
 struct code_range_state {
@@ -78,6 +78,9 @@ struct code_process {
 	bool has_gone;				    /* there is something to be buried */
 	struct code_thing **watched;		    /* those in use of late */
 	uint32_t watched_cnt, watched_cap;
+	struct map absent;		   /* images without a file that was needed -> anything; at most CODE_ABSENT */
+	bool has_brought;		   /* a file was brought to the helper */
+	bool brings_nothing;		   /* reading one did harm: none is brought any more */
 	bool has_ended;			   /* its memory cannot be read any more */
 	struct code_process *next, **link; /* in the list of all; that which leads here */
 };
@@ -105,6 +108,9 @@ int code_ask(struct code_process *p, const struct code_request *what, const void
 
 /* A request of @op about @p's memory. */
 struct code_request code_request_of(const struct code_process *p, enum code_op op);
+
+/* Brings the helper the file that @need says, or that there is none. Returns whether it has one now. */
+bool code_bring(struct code_process *cp, const struct code_need *need);
 
 /* The range of @file, with code; never NULL. */
 static inline struct code_range_state *code_range_of(const struct file *file)

@@ -566,6 +566,11 @@ int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr
 	return ask(f, file, &request, payload, payload_bytes, reply);
 }
 
+int files_open_mapped(struct files *f, const struct file_key *key, const char *path, const struct file_place *at)
+{
+	return file_opener_is_local(f->opener, key, at->tid) ? file_open(f->opener, key, path, at) : -EREMOTE;
+}
+
 int files_open_folder(struct files *f, uint32_t pid, const char *name)
 {
 	return file_opener_folder(f->opener, pid, name);

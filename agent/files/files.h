@@ -124,6 +124,10 @@ void files_end(struct files *f, const struct file *file, uint64_t addr);
 int files_call(struct files *f, struct file *file, enum elf_op op, uint64_t addr, const void *payload, size_t payload_bytes,
 	       struct buf *reply);
 
+/* A descriptor of the file @key that is mapped at @at, as file_open(), but -EREMOTE if its file system might make us wait.
+ */
+int files_open_mapped(struct files *f, const struct file_key *key, const char *path, const struct file_place *at);
+
 /* See file_opener_folder() and file_opener_is_local(). */
 int files_open_folder(struct files *f, uint32_t pid, const char *name);
 bool files_is_local(struct files *f, const struct file *file, uint32_t task);

@@ -20,6 +20,7 @@ struct service {
 	struct state states[MAX_STATES];
 	uint32_t count;
 	uint64_t clock;
+	struct code_files files;
 };
 
 /* --- answering --- */
@@ -125,6 +126,7 @@ static int answer_block(const struct code_reader *reader, void *state, struct co
 	if (!reader->names(state, m, &answer.block, names))
 		answer.name_bytes = write_names(names, reply);
 	answer.row_cnt = (uint32_t)count;
+	answer.need = m->files->need;
 	if (reply->failed)
 		return -ENOMEM;
 	put = (void *)reply->data;
@@ -177,9 +179,15 @@ static int answer(struct service *s, uint32_t number, int fd, const void *payloa
 	void *state;
 	int error;
 
-	if (len < sizeof(*r) || fd < 0)
+	if (len < sizeof(*r))
+		return -EBADMSG;
+	code_files_begin(&s->files, number);
+	if (r->op == CODE_OP_FILE)
+		return code_files_put(&s->files, r->addr, fd);
+	if (fd < 0)
 		return -EBADMSG;
 	code_memory_of_process(&fd, &m);
+	m.files = &s->files;
 	if (r->op == CODE_OP_WORDS)
 		return answer_words(&m, (const uint64_t *)(r + 1), (len - sizeof(*r)) / sizeof(uint64_t), reply);
 	if (r->op == CODE_OP_HEAP)
@@ -211,6 +219,7 @@ static int service_call(struct elf_service *service, const struct elf_request *r
 	buf_reset(reply);
 	if (request->op == ELF_OP_FORGET) {
 		forget(s, request->file);
+		code_files_forget(&s->files, request->file);
 		return 0;
 	}
 	status = request->op == ELF_OP_CODE ? answer(s, request->file, fd, payload, payload_bytes, reply) : -EBADMSG;
@@ -223,6 +232,7 @@ static void service_free(struct elf_service *service)
 
 	for (uint32_t i = 0; i < s->count; i++)
 		free(s->states[i].reader);
+	code_files_fini(&s->files);
 	free(s);
 }
 
@@ -289,8 +299,8 @@ static bool answer_is_sound(const struct code_found *a, size_t len, uint64_t add
 	uint64_t at = a->block.start;
 	size_t left;
 
-	if (len < sizeof(*a) || addr < a->block.start || addr >= a->block.end ||
-	    a->block.end - a->block.start > CODE_BLOCK_MAX_BYTES)
+	if (len < sizeof(*a) || (a->need.base && !code_need_is_sound(&a->need)) || addr < a->block.start ||
+	    addr >= a->block.end || a->block.end - a->block.start > CODE_BLOCK_MAX_BYTES)
 		return false;
 	left = len - sizeof(*a);
 	if (a->row_cnt > left / sizeof(*rows) || left - a->row_cnt * sizeof(*rows) != a->name_bytes)
@@ -322,6 +332,8 @@ bool code_reply_is_sound(const struct code_request *request, const void *reply, 
 		return len % sizeof(struct code_word) == 0;
 	case CODE_OP_HEAP:
 		return go_heap_is_sound(reply, len);
+	case CODE_OP_FILE:
+		return !len;
 	}
 	return false;
 }

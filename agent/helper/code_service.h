@@ -3,12 +3,14 @@
  * Everything the agent wants from other processes' memory about the code that runtimes made there, as plain bytes over the
  * interface of agent/helper/elf_service.h: ELF_OP_CODE, whose descriptor is of /proc/PID/mem and whose payload is a struct
  * code_request. The request's file number is the agent's number of that memory: the reader's state is kept under it, and
- * forgotten by ELF_OP_FORGET. A kind of worker of its own answers, as memory may belong to whom never answers.
+ * files that were brought for it, and both are forgotten by ELF_OP_FORGET. A kind of worker of its own answers, as memory
+ * may belong to whom never answers.
  */
 #ifndef HEARTH_AGENT_HELPER_CODE_SERVICE_H
 #define HEARTH_AGENT_HELPER_CODE_SERVICE_H
 
 #include "agent/helper/elf_service.h"
+#include "agent/runtime/code/code_files.h"
 #include "agent/runtime/code/code_reader.h"
 #include "agent/runtime/code/go_heap.h"
 
@@ -18,6 +20,7 @@ enum code_op {
 	CODE_OP_FUNCTION, /* words -> struct code_named, name_bytes of these */
 	CODE_OP_WORDS,	  /* behind the request: addresses -> the words there, struct code_word each */
 	CODE_OP_HEAP,	  /* behind the request: struct go_heap_request -> as agent/runtime/code/go_heap.h says */
+	CODE_OP_FILE,	  /* the descriptor is the file that was needed for the image at addr; none: there is no such file */
 };
 
 struct code_request {
@@ -35,8 +38,10 @@ struct code_ranges {
 	struct code_capture captures[CODE_CAPTURES];
 };
 
+/* Where a file is needed, names are as they are without it; once it was brought they are worth asking for again. */
 struct code_found {
 	struct code_block block;
+	struct code_need need;
 	uint32_t row_cnt, name_bytes; /* 0: there are none */
 };
 

@@ -34,7 +34,7 @@ enum {
 	IDLE_SECONDS = 30,
 	KILL_WAIT_MS = 100,
 	NOBODY = 65534,
-	MAX_FILES = 16,
+	MAX_FILES = 64, /* more than CODE_FILES_OPEN of agent/runtime/code/code_files.h */
 };
 
 #define SPACE_BYTES (16ull << 30)

@@ -60,6 +60,42 @@ static void ask_names(struct dotnet *s, struct input *in, const struct code_bloc
 	(void)code_dotnet.names(s, &m, b, n);
 }
 
+/* The same bytes as a PDB, whatever its id is. */
+static void ask_pdb(struct input *in, uint32_t number)
+{
+	struct code_memory m = memory_of(in);
+	struct dotnet_points points = { 0 };
+	char path[DOTNET_MAX_PATH];
+	uint8_t id[CODE_NEED_ID];
+	struct dotnet_pdb pdb;
+
+	if (code_read(&m, dotnet_metadata_stream(&m, 0, "#Pdb"), id, sizeof(id)) || dotnet_pdb_open(&m, id, &pdb))
+		return;
+	if (!dotnet_pdb_points(&pdb, number, &points))
+		for (uint32_t i = 0; i < points.count; i++)
+			REQUIRE(points.points[i].document && (!i || points.points[i].il >= points.points[i - 1].il));
+	free(points.points);
+	if (!dotnet_pdb_document(&pdb, number, path))
+		REQUIRE(strlen(path) < DOTNET_MAX_PATH);
+}
+
+static void ask_bounds(struct dotnet *s, struct input *in, uint64_t debug, uint64_t image)
+{
+	const struct code_block b = { .own = { [DOTNET_OWN_DEBUG] = debug, [DOTNET_OWN_IMAGE] = image } };
+	struct code_memory m = memory_of(in);
+	struct dotnet_bounds bounds;
+	struct dotnet_image im;
+	struct code_need need;
+
+	if (!dotnet_bounds_read(s, &m, &b, &bounds))
+		for (uint32_t i = 1; i < bounds.count; i++)
+			REQUIRE(bounds.bounds[i].native >= bounds.bounds[i - 1].native);
+	free(bounds.bounds);
+	m = memory_of(in);
+	if (!dotnet_image_open(&m, image, &im) && !dotnet_image_pdb(&im, &need) && image)
+		REQUIRE(code_need_is_sound(&need) || !strcmp(need.name, ".") || !strcmp(need.name, ".."));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data + MIN_BYTES, size - MIN_BYTES };
@@ -73,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2 * MIN_BYTES)
 		return 0;
+	ask_pdb(&in, data[5]);
 	facts.version = (8u + data[0] % 3) << 16;
 	facts.fact[DOTNET_FACT_VARIABLES] = data[1];
 	memcpy(&pc, data + 8, sizeof(pc));
@@ -90,6 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	b = (struct code_block){ .start = pc, .end = pc + 1 + data[2], .own = { [DOTNET_OWN_UNWIND] = data[3] } };
 	ask_rows(&s, &in, &b);
+	ask_bounds(&s, &in, data[6] % in.size, 0);
+	ask_bounds(&s, &in, 0, data[4] % in.size);
 	m = memory_of(&in);
 	(void)dotnet_metadata_name(&m, data[4] % in.size, data[5], text);
 	return 0;

@@ -35,7 +35,7 @@ void code_memory_forget(struct code_memory *m)
 		m->pages->request++;
 }
 
-static int read_process(void *arg, uint64_t addr, void *dst, size_t len)
+static int read_by_fd(void *arg, uint64_t addr, void *dst, size_t len)
 {
 	const int *fd = arg;
 	ssize_t n = pread(*fd, dst, len, (off_t)addr);
@@ -43,19 +43,44 @@ static int read_process(void *arg, uint64_t addr, void *dst, size_t len)
 	return n == (ssize_t)len ? 0 : -EFAULT;
 }
 
+/* Of a file's last page, which may end within it, what is behind the end is zeros. */
+static int read_file(void *arg, uint64_t addr, void *dst, size_t len)
+{
+	const int *fd = arg;
+	ssize_t n = pread(*fd, dst, len, (off_t)addr);
+
+	if (n <= 0)
+		return -EFAULT;
+	memset((uint8_t *)dst + n, 0, len - (size_t)n);
+	return 0;
+}
+
+static void make(int (*read)(void *arg, uint64_t addr, void *dst, size_t len), int *fd, struct code_pages *pages,
+		 uint64_t end_ns, struct code_memory *ret)
+{
+	*ret = (struct code_memory){
+		.read = read,
+		.arg = fd,
+		.reads_left = CODE_MAX_READS,
+		.bytes_left = CODE_MAX_BYTES,
+		.end_ns = end_ns,
+		.pages = pages,
+	};
+	code_memory_forget(ret);
+}
+
 void code_memory_of_process(int *fd, struct code_memory *ret)
 {
 	static struct code_pages pages; /* one process is read at a time */
 
-	*ret = (struct code_memory){
-		.read = read_process,
-		.arg = fd,
-		.reads_left = CODE_MAX_READS,
-		.bytes_left = CODE_MAX_BYTES,
-		.end_ns = used_ns() + CODE_MAX_MS * NSEC_PER_MSEC,
-		.pages = &pages,
-	};
-	code_memory_forget(ret);
+	make(read_by_fd, fd, &pages, used_ns() + CODE_MAX_MS * NSEC_PER_MSEC, ret);
+}
+
+void code_memory_of_file(int *fd, uint64_t end_ns, struct code_memory *ret)
+{
+	static struct code_pages pages; /* and one file */
+
+	make(read_file, fd, &pages, end_ns, ret);
 }
 
 /* Takes a read of @len bytes out of the budget. The clock is looked at now and then. */

@@ -21,6 +21,7 @@ struct code_memory {
 	uint64_t end_ns;	  /* CLOCK_THREAD_CPUTIME_ID: until when it may go on; UINT64_MAX */
 	bool is_spent;		  /* a read was refused: what was found so far may not be whole */
 	struct code_pages *pages; /* those that were read for this request; NULL: none are kept */
+	struct code_files *files; /* that were brought for it (code_files.h); NULL: none can be */
 };
 
 /* The budget of one request. */
@@ -31,6 +32,9 @@ void code_memory_forget(struct code_memory *m);
 
 /* Memory read through @fd, a descriptor of /proc/PID/mem (borrowed; it must outlive @ret). */
 void code_memory_of_process(int *fd, struct code_memory *ret);
+
+/* The same for the file @fd, whose offsets are the addresses; @end_ns as in struct code_memory. */
+void code_memory_of_file(int *fd, uint64_t end_ns, struct code_memory *ret);
 
 /* 0; -EFAULT: not all of it can be read; -EDQUOT: the budget is spent. */
 int code_read(struct code_memory *m, uint64_t addr, void *dst, size_t len_bytes);

@@ -18,8 +18,9 @@ enum {
 	SECTION_COLLECTIBLE = 1,
 	SECTION_HEAP = 2,
 	SECTION_STUBS = 4,
-	STUB_KINDS = 16,    /* a method's header word below is that of a stub */
-	HEADER_METHOD = 24, /* RealCodeHeader */
+	STUB_KINDS = 16,  /* a method's header word below is that of a stub */
+	HEADER_DEBUG = 0, /* RealCodeHeader */
+	HEADER_METHOD = 24,
 	HEADER_COUNT = 32,
 	HEADER_ENTRIES = 36,
 	MAX_ENTRIES = 4096, /* of a method */
@@ -36,9 +37,9 @@ enum {
 /* Measured on 8.0.30, 9.0.1 and 10.0.9; those of 9 and 10 are the ones of their own description for debuggers
  * (DotNetRuntimeContractDescriptor), as far as that has them. */
 static const struct dotnet_layout layouts[] = {
-	{ 8, 272, 1656, 1152, 80, 448, 24 },
-	{ 9, 0, 288, 984, 80, 448, 32 },
-	{ 10, 0, 224, 704, 80, 376, 32 },
+	{ 8, 272, 1656, 1152, 80, 448, 24, 32 },
+	{ 9, 0, 288, 984, 80, 448, 32, 32 },
+	{ 10, 0, 224, 704, 80, 376, 32, 32 },
 };
 
 const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s)
@@ -48,11 +49,18 @@ const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s)
 
 uint64_t dotnet_module_base(const struct dotnet *s, struct code_memory *m, uint64_t module)
 {
-	enum { FILE_IMAGE = 8, IMAGE_FLAT = 112, IMAGE_LOADED = 120, LAYOUT_BASE = 8 }; /* .NET 8 */
+	enum {
+		FILE_IMAGE = 8,
+		IMAGE_FLAT = 112,
+		IMAGE_LOADED = 120,
+		LAYOUT_BASE = 8,
+		IMAGE_SIGNATURE = 0x5a4d
+	}; /* .NET 8 */
 	const struct dotnet_layout *l = dotnet_layout_of(s);
 	uint64_t base = code_read_u64(m, module + l->module_base), image, layout;
 
-	if (base || !l->module_file)
+	if (!l->module_file ||
+	    code_read_u16(m, base) == IMAGE_SIGNATURE) /* of images not compiled ahead .NET 8 does not set it */
 		return base;
 	image = code_read_u64(m, code_read_u64(m, module + l->module_file) + FILE_IMAGE);
 	layout = code_read_u64(m, image + IMAGE_LOADED);
@@ -186,6 +194,8 @@ static int block_of_method(struct code_memory *m, const struct section *section,
 		ret->kind = DOTNET_METHOD;
 		ret->own[DOTNET_OWN_METHOD] = code_read_u64(m, header + HEADER_METHOD);
 		ret->own[DOTNET_OWN_UNWIND] = section->start + e.unwind;
+		ret->own[DOTNET_OWN_CODE] = start;
+		ret->own[DOTNET_OWN_DEBUG] = code_read_u64(m, header + HEADER_DEBUG);
 		ret->tokens[0] = token(m, start - 8);
 		ret->tokens[1] = token(m, header + HEADER_METHOD);
 		ret->tokens[2] = token(m, at);
@@ -258,7 +268,7 @@ static int block_in_image(const struct dotnet *s, struct code_memory *m, const s
 	uint64_t ready = code_read_u64(m, section->module + l->module_ready);
 	uint64_t table = code_read_u64(m, ready + l->ready_functions), buckets = code_read_u64(m, ready + l->ready_methods);
 	uint32_t count = code_read_u32(m, ready + l->ready_functions + 8), i;
-	uint64_t method = 0;
+	uint64_t method = 0, begin;
 	struct entry e;
 
 	if (!base || !table || pc < base || count > UINT32_MAX / sizeof(e))
@@ -270,8 +280,13 @@ static int block_in_image(const struct dotnet *s, struct code_memory *m, const s
 	ret->end = base + e.end;
 	ret->own[DOTNET_OWN_UNWIND] = base + e.unwind;
 	ret->tokens[0] = token(m, table + i * sizeof(e));
-	for (uint32_t back = 0; !method && back <= i && back < MAX_BACK; back++)
-		method = method_at(m, buckets, base + code_read_u32(m, table + (i - back) * sizeof(e)));
+	for (uint32_t back = 0; !method && back <= i && back < MAX_BACK; back++) {
+		begin = base + code_read_u32(m, table + (i - back) * sizeof(e));
+		method = method_at(m, buckets, begin);
+		ret->own[DOTNET_OWN_CODE] = begin;
+		ret->own[DOTNET_OWN_ENTRY] = i - back;
+	}
+	ret->own[DOTNET_OWN_IMAGE] = base;
 	ret->own[DOTNET_OWN_METHOD] = method;
 	ret->kind = method ? DOTNET_METHOD : DOTNET_NO_NAME;
 	return dotnet_unreadable(m, 0);

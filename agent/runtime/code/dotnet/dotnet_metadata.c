@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of methods from the metadata of an image in memory (ECMA-335, partition II, 24). Tables have rows of a length
- * that the sizes of all other tables decide; only the rows that a name needs are read. An image is mapped by its sections,
- * or as the file is: the metadata's first word tells which. No state.
+ * that the sizes of all other tables decide; only the rows that a name needs are read. No state.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +17,8 @@ enum {
 	NESTED_CLASS = 0x29,
 	GENERIC_PARAM = 0x2a,
 	MAX_COLUMNS = 10,
-	MAX_SECTIONS = 96,
 	MAX_STREAMS = 8,
 	MAX_PARAMETERS = 16,
-	SIGNATURE = 0x424a5342, /* BSJB */
-	DIRECTORY_CLR = 14,	/* of a PE image */
 	BIG_HEAP = 1 << 16,
 };
 
@@ -179,75 +175,38 @@ static uint32_t first_row(const struct metadata *d, uint32_t table, int column, 
 
 /* --- the way to the tables --- */
 
-/* The address of the @rva of the image at @base, as the file is. */
-static uint64_t flat_address(struct code_memory *m, uint64_t base, uint64_t head, uint32_t rva)
+uint64_t dotnet_metadata_stream(struct code_memory *m, uint64_t root, const char *wanted)
 {
-	uint32_t count = code_read_u16(m, head + 6), section[4]; /* size, address, size in the file, offset there */
-	uint64_t at = head + 24 + code_read_u16(m, head + 20);
+	uint32_t version_bytes = code_read_u32(m, root + 12), count;
+	uint64_t at = root + 16 + ((version_bytes + 3) & ~3u) + 4;
 
-	for (uint32_t i = 0; i < count && i < MAX_SECTIONS; i++)
-		if (!code_read(m, at + 40ull * i + 8, section, sizeof(section)) && rva >= section[1] &&
-		    rva - section[1] < section[2])
-			return base + section[3] + (rva - section[1]);
-	return base + rva;
-}
+	if (version_bytes > 256)
+		return 0;
+	count = code_read_u16(m, at - 2);
+	for (uint32_t i = 0; i < count && i < MAX_STREAMS; i++) {
+		char name[32];
 
-/* The metadata of the image at @base; 0: none. */
-static uint64_t find_root(struct code_memory *m, uint64_t base)
-{
-	uint64_t head = base + code_read_u32(m, base + 0x3c), clr, root;
-	uint32_t rva;
-
-	if (code_read_u16(m, base) != 0x5a4d || code_read_u32(m, head) != 0x4550 || code_read_u16(m, head + 24) != 0x20b) {
-		if (code_read_u16(m, base) != 0x5a4d || code_read_u16(m, head + 24) != 0x10b)
+		if (code_read_text(m, at + 8, name, sizeof(name)))
 			return 0;
-		rva = code_read_u32(m, head + 24 + 96 + 8 * DIRECTORY_CLR); /* compiled for any CPU */
-	} else {
-		rva = code_read_u32(m, head + 24 + 112 + 8 * DIRECTORY_CLR);
-	}
-	for (int is_flat = 0; rva && is_flat < 2; is_flat++) {
-		clr = is_flat ? flat_address(m, base, head, rva) : base + rva;
-		root = code_read_u32(m, clr + 8);
-		root = is_flat ? flat_address(m, base, head, (uint32_t)root) : base + root;
-		if (code_read_u32(m, root) == SIGNATURE)
-			return root;
+		if (!strcmp(name, wanted))
+			return root + code_read_u32(m, at);
+		at += 8 + ((strlen(name) + 4) & ~3ul);
 	}
 	return 0;
 }
 
-/* Streams of the metadata: *@tables is "#~", and d->strings "#Strings". */
-static int find_streams(struct metadata *d, uint64_t root, uint64_t *tables)
-{
-	uint32_t version_bytes = code_read_u32(d->m, root + 12), count;
-	uint64_t at = root + 16 + ((version_bytes + 3) & ~3u) + 4;
-
-	if (version_bytes > 256)
-		return -EBADMSG;
-	*tables = 0;
-	count = code_read_u16(d->m, at - 2);
-	for (uint32_t i = 0; i < count && i < MAX_STREAMS; i++) {
-		uint64_t where = root + code_read_u32(d->m, at);
-		char name[32];
-		int error = code_read_text(d->m, at + 8, name, sizeof(name));
-
-		if (error)
-			return error;
-		if (!strcmp(name, "#~"))
-			*tables = where;
-		else if (!strcmp(name, "#Strings"))
-			d->strings = where;
-		at += 8 + ((strlen(name) + 4) & ~3ul);
-	}
-	return *tables && d->strings ? 0 : dotnet_unreadable(d->m, -EBADMSG);
-}
-
 static int open_tables(struct metadata *d, uint64_t base)
 {
-	uint64_t root = find_root(d->m, base), at, there;
-	int error = root ? find_streams(d, root, &at) : dotnet_unreadable(d->m, -EBADMSG);
+	struct dotnet_image im;
+	uint64_t at, there;
+	int error = dotnet_image_open(d->m, base, &im);
 
 	if (error)
 		return error;
+	at = dotnet_metadata_stream(d->m, im.root, "#~");
+	d->strings = dotnet_metadata_stream(d->m, im.root, "#Strings");
+	if (!at || !d->strings)
+		return dotnet_unreadable(d->m, -EBADMSG);
 	d->heaps = code_read_u8(d->m, at + 6);
 	there = code_read_u64(d->m, at + 8);
 	at += 24;

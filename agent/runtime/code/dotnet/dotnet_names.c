@@ -62,7 +62,14 @@ static int dynamic_name(const struct dotnet_layout *l, struct code_memory *m, ui
 	return code_read_text(m, code_read_u64(m, method + l->dynamic_name), text + len, DOTNET_MAX_NAME - len);
 }
 
-static int method_name(const struct dotnet *s, struct code_memory *m, uint64_t method, char text[static DOTNET_MAX_NAME])
+/* A method in its image. */
+struct place {
+	uint64_t base;
+	uint32_t number; /* 0: it is in none */
+};
+
+static int method_name(const struct dotnet *s, struct code_memory *m, uint64_t method, char text[static DOTNET_MAX_NAME],
+		       struct place *place)
 {
 	const struct dotnet_layout *l = dotnet_layout_of(s);
 	uint64_t chunk = method - CHUNK_BYTES - CHUNK_ALIGN * code_read_u8(m, method + DESC_CHUNK), table, module;
@@ -75,21 +82,25 @@ static int method_name(const struct dotnet *s, struct code_memory *m, uint64_t m
 	module = table ? module_of(l, m, table) : 0;
 	if (!module)
 		return dotnet_unreadable(m, -EBADMSG);
-	return dotnet_metadata_name(m, dotnet_module_base(s, m, module), high << TOKEN_BITS | low, text);
+	*place = (struct place){ dotnet_module_base(s, m, module), high << TOKEN_BITS | low };
+	return dotnet_metadata_name(m, place->base, place->number, text);
 }
 
 int dotnet_names(void *state, struct code_memory *m, const struct code_block *b, struct block_names *n)
 {
 	char text[DOTNET_MAX_NAME] = "[.NET stub]";
+	struct place place = { 0 };
 	uint16_t function;
 	int error = 0;
 
 	if (b->kind == DOTNET_NO_NAME)
 		return -ENODATA;
 	if (b->kind == DOTNET_METHOD)
-		error = method_name(state, m, b->own[DOTNET_OWN_METHOD], text);
+		error = method_name(state, m, b->own[DOTNET_OWN_METHOD], text, &place);
 	if (error)
 		return error;
+	if (place.number && !dotnet_lines(state, m, b, place.base, place.number, text, n))
+		return 0;
 	function = block_names_function(n, text, strlen(text), "", 0, 0);
 	block_names_place(n, 0, block_names_scope(n, BLOCK_NAMES_NONE, function, 0), 0);
 	return 0;

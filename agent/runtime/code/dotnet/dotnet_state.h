@@ -13,6 +13,7 @@
 
 #include <errno.h>
 
+#include "agent/runtime/code/code_files.h"
 #include "agent/runtime/code/code_reader.h"
 
 enum dotnet_kind {
@@ -21,8 +22,9 @@ enum dotnet_kind {
 	DOTNET_NO_NAME, /* an entry of an image for which the runtime has no method */
 };
 
-/* Words of a block. */
-enum { DOTNET_OWN_METHOD, DOTNET_OWN_UNWIND };
+/* Words of a block. Where the method's code begins, handlers' included; its debug information, or if it was compiled ahead
+ * the image and the number of its entry there. */
+enum { DOTNET_OWN_METHOD, DOTNET_OWN_UNWIND, DOTNET_OWN_CODE, DOTNET_OWN_DEBUG, DOTNET_OWN_IMAGE, DOTNET_OWN_ENTRY };
 
 enum { DOTNET_MAX_NAME = 1024 };
 
@@ -35,6 +37,7 @@ struct dotnet_layout {
 	uint16_t ready_functions; /* ReadyToRunInfo: its entries; their number follows */
 	uint16_t ready_methods;	  /* ReadyToRunInfo: the buckets of its map from entry points to methods */
 	uint16_t dynamic_name;	  /* DynamicMethodDesc: its name */
+	uint16_t patch_bytes;	  /* PatchpointInfo, without what it has of each local variable */
 };
 
 struct dotnet {
@@ -59,11 +62,98 @@ int dotnet_block(void *state, struct code_memory *m, uint64_t pc, struct code_bl
 int dotnet_rows(void *state, struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret);
 int dotnet_names(void *state, struct code_memory *m, const struct code_block *b, struct block_names *n);
 
+/* --- images: dotnet_image.c --- */
+
+struct dotnet_image {
+	struct code_memory *m;
+	uint64_t base, head;  /* head: of the PE file */
+	uint64_t directories; /* the first of the head's; 8 bytes each: address and length */
+	uint64_t clr, root;   /* head of .NET's part, and its metadata */
+	bool is_flat;	      /* mapped as the file is */
+};
+
+/* 0; -EBADMSG: there is none at @base; or as code_read(). */
+int dotnet_image_open(struct code_memory *m, uint64_t base, struct dotnet_image *ret);
+
+/* The address of the @rva, which is what images call their places by. */
+uint64_t dotnet_image_at(const struct dotnet_image *im, uint32_t rva);
+
+/* The name and the id of the portable PDB that was made with the image. 0; -ENOENT: it has none; or as code_read(). */
+int dotnet_image_pdb(const struct dotnet_image *im, struct code_need *ret);
+
 /* --- metadata (ECMA-335, partition II): dotnet_metadata.c --- */
 
 /* Puts the name of the method with the number @method (its row, from 1) of the image at @base into @text, as a person
  * writes it: Namespace.Type.Method. 0; -EBADMSG: there is none; or as code_read(). */
 int dotnet_metadata_name(struct code_memory *m, uint64_t base, uint32_t method, char text[static DOTNET_MAX_NAME]);
+
+/* The stream @name of the metadata at @root; 0: there is none. */
+uint64_t dotnet_metadata_stream(struct code_memory *m, uint64_t root, const char *name);
+
+/* --- places of native code in a method's instructions (IL): dotnet_bounds.c --- */
+
+enum {
+	DOTNET_NO_IL = -1, /* code that the compiler made up */
+	DOTNET_PROLOGUE = -2,
+	DOTNET_EPILOGUE = -3,
+};
+
+/* From @native on, an offset in the method's code, code is of the instructions from @il on, an offset or one of the above.
+ */
+struct dotnet_bound {
+	uint32_t native;
+	int32_t il;
+};
+
+struct dotnet_bounds {
+	struct dotnet_bound *bounds; /* owned; by rising native offset */
+	uint32_t count;
+};
+
+/* Reads those of the method of @b. The caller frees ret->bounds, also on failure. 0; -ENODATA: there are none; -EBADMSG; or
+ * as code_read(); -ENOMEM. */
+int dotnet_bounds_read(const struct dotnet *s, struct code_memory *m, const struct code_block *b, struct dotnet_bounds *ret);
+
+/* --- portable PDBs: dotnet_pdb.c --- */
+
+/* A sequence point: instructions from @il on are of @line. */
+struct dotnet_point {
+	uint32_t il, line; /* 0: of none ("hidden") */
+	uint32_t document; /* its row */
+};
+
+struct dotnet_points {
+	struct dotnet_point *points; /* owned; by rising il */
+	uint32_t count;
+};
+
+struct dotnet_pdb {
+	struct code_memory *m; /* the file's */
+	uint64_t blobs, documents, methods;
+	uint32_t document_cnt, method_cnt;
+	uint8_t heaps; /* as in metadata */
+};
+
+enum { DOTNET_MAX_PATH = 1024 };
+
+/* Opens the PDB that @m reads. 0; -ESTALE: it is another one than that with the @id; -EBADMSG: it is none; or as
+ * code_read().
+ */
+int dotnet_pdb_open(struct code_memory *m, const uint8_t id[static CODE_NEED_ID], struct dotnet_pdb *ret);
+
+/* Reads the points of the method number @method. The caller frees ret->points, also on failure. 0; -ENODATA: it has none;
+ * -EBADMSG; or as code_read(); -ENOMEM. */
+int dotnet_pdb_points(const struct dotnet_pdb *p, uint32_t method, struct dotnet_points *ret);
+
+/* Puts the path of the document number @document into @path. 0; -EBADMSG; or as code_read(). */
+int dotnet_pdb_document(const struct dotnet_pdb *p, uint32_t document, char path[static DOTNET_MAX_PATH]);
+
+/* --- lines: dotnet_lines.c --- */
+
+/* Tells @n the places of the block @b of the method called @name, number @method of the image at @base, with files and
+ * lines. 0; another -errno: lines are not known, and nothing was told. */
+int dotnet_lines(const struct dotnet *s, struct code_memory *m, const struct code_block *b, uint64_t base, uint32_t method,
+		 const char *name, struct block_names *n);
 
 /* --- names as people write them: dotnet_text.c --- */
 

@@ -7,13 +7,17 @@
 #define HEARTH_TESTS_MADE_CODE_H
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/code/code_state.h"
+#include "agent/helper/debug_files.h"
 #include "agent/kernel/sampler.h"
 #include "agent/objects/objects.h"
+#include "agent/proc/proc_maps.h"
 #include "agent/samples/merge.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -55,10 +59,18 @@ static struct {
 	size_t cut; /* bytes less than the reply should have */
 	void (*on_ask)(uint32_t op);
 	/* what was asked */
-	uint32_t calls[CODE_OP_HEAP + 1], forgotten_cnt, forgotten, number, word_cnt, given_cnt;
+	uint32_t calls[CODE_OP_FILE + 1], forgotten_cnt, forgotten, number, word_cnt, given_cnt;
 	struct code_range given[CODE_RANGES];
 	struct code_request request;
 	int fd;
+	/* files beside images */
+	struct code_need need; /* while nothing was brought for it */
+	int file;	       /* the file that is found; -errno: none */
+	int brought;	       /* the descriptor that was brought; -1: that there is none */
+	uint64_t brought_base;
+	int bring_status;
+	bool is_anonymous; /* the image is in memory without a file */
+	char looked_beside[256], looked_for[256];
 	/* what the kernel was told */
 	struct {
 		uint32_t file, block;
@@ -68,6 +80,8 @@ static struct {
 	int capture_error;
 	int held; /* references to files */
 } made;
+
+static struct process process;
 
 uint64_t clock_mono_ns(void)
 {
@@ -101,6 +115,50 @@ uint32_t files_take_id(struct files *f)
 {
 	(void)f;
 	return ++file_id;
+}
+
+int proc_maps_each(uint32_t pid, int (*fn)(void *arg, const struct proc_map *map), void *arg)
+{
+	static const char path[] = "/images/Image.dll (deleted)";
+	const struct proc_map maps[] = {
+		{ .start = 0x1000, .end = 0x2000, .inode = 7, .path = "/other", .path_len = 6 },
+		{ .start = 0x5000,
+		  .end = 0x9000,
+		  .inode = made.is_anonymous ? 0 : 8,
+		  .path = made.is_anonymous ? "" : path,
+		  .path_len = made.is_anonymous ? 0 : sizeof(path) - 1 },
+	};
+	int status = 0;
+
+	assert_int_equal(pid, process.pid);
+	for (size_t i = 0; i < ARRAY_LEN(maps) && !status; i++)
+		status = fn(arg, &maps[i]);
+	return status;
+}
+
+void proc_path_strip(char *path)
+{
+	char *mark = strstr(path, " (deleted)");
+
+	if (mark)
+		*mark = '\0';
+}
+
+int files_open_mapped(struct files *f, const struct file_key *key, const char *path, const struct file_place *at)
+{
+	(void)f;
+	assert_int_equal(key->inode, 8);
+	assert_string_equal(path, "/images/Image.dll");
+	assert_int_equal(at->start, 0x5000);
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int debug_file_open(const struct debug_place *place, const struct debug_need *need, unsigned index)
+{
+	assert_true(debug_need_is_sound(need) && need->kind == DEBUG_NEED_LINK && !index && place->fd >= 0);
+	snprintf(made.looked_beside, sizeof(made.looked_beside), "%s", place->path);
+	snprintf(made.looked_for, sizeof(made.looked_for), "%s", need->name);
+	return made.file < 0 ? made.file : dup(made.file);
 }
 
 void process_publish(struct process *p, struct sampler *sampler)
@@ -177,6 +235,7 @@ static int answer_block(uint64_t addr, struct buf *reply)
 			continue;
 		if (b->token)
 			found.block.tokens[0] = (struct code_token){ b->token, b->value, ~0ull };
+		found.need = made.need;
 		buf_append(reply, &found, sizeof(found));
 		buf_append(reply, b->rows, b->row_cnt * sizeof(b->rows[0]));
 		add_names(b->name, reply);
@@ -237,7 +296,15 @@ static int made_call(struct elf_service *s, const struct elf_request *request, i
 		return 0;
 	}
 	assert_int_equal(request->op, ELF_OP_CODE);
-	assert_true(bytes >= sizeof(*r) && r->op <= CODE_OP_HEAP && fd > 0);
+	assert_true(bytes >= sizeof(*r) && r->op <= CODE_OP_FILE && (fd > 0 || r->op == CODE_OP_FILE));
+	if (r->op == CODE_OP_FILE) {
+		made.calls[r->op]++;
+		made.brought = fd;
+		made.brought_base = r->addr;
+		if (!made.bring_status)
+			made.need.base = 0;
+		return made.bring_status;
+	}
 	made.request = *r;
 	made.number = request->file;
 	made.fd = fd;
@@ -278,7 +345,6 @@ static struct elf_service made_service = { .ops = &made_ops };
 static struct code_spaces *spaces;
 static struct objects *objects;
 static struct metrics *metrics;
-static struct process process;
 
 static void map_at(uint64_t start, uint64_t end, uint64_t off, struct file *file)
 {
@@ -289,6 +355,7 @@ static int made_begin(void **state)
 {
 	(void)state;
 	memset(&made, 0, sizeof(made));
+	made.file = -ENOENT;
 	made.now_ns = 100 * NSEC_PER_SEC;
 	services_freed = 0;
 	file_id = 0;

@@ -283,6 +283,11 @@ static void test_block_is_believed(void **state)
 		change;                                                  \
 		assert_int_equal(believes(&f, BLOCK + 8, len), is_good); \
 	} while (0)
+	CHANGED(f.found.need = ((struct code_need){ .base = 1, .name = "a.pdb" }), true);
+	CHANGED(f.found.need = ((struct code_need){ .base = 1, .name = "" }), false);
+	CHANGED(f.found.need = ((struct code_need){ .base = 1, .name = ".." }), false);
+	CHANGED(f.found.need = ((struct code_need){ .base = 1, .name = "b/a.pdb" }), false);
+	CHANGED((f.found.need.base = 1, memset(f.found.need.name, 'a', CODE_NEED_NAME)), false); /* without an end */
 	CHANGED(f.found.row_cnt = 3, false);
 	CHANGED(f.found.row_cnt = 1, false);
 	CHANGED(f.found.row_cnt = UINT32_MAX, false);
@@ -309,6 +314,20 @@ static void test_block_is_believed(void **state)
 	CHANGED(f.rows[1].is_signal_frame = true, false);
 	CHANGED(f.rows[0].is_end = true, false);
 #undef CHANGED
+}
+
+/* Files are brought with a descriptor or without, and nothing is answered. */
+static void test_files_are_taken(void **state)
+{
+	const struct elf_request request = { .op = ELF_OP_CODE, .file = 1 };
+	const struct code_request r = { .op = CODE_OP_FILE, .addr = FAKE_BASE };
+
+	(void)state;
+	assert_int_equal(elf_service_call(service, &request, -1, &r, sizeof(r), &reply), 0);
+	assert_int_equal(elf_service_call(service, &request, memory, &r, sizeof(r), &reply), 0);
+	assert_true(code_reply_is_sound(&r, reply.data, reply.len));
+	assert_false(code_reply_is_sound(&r, &r, 1));
+	assert_int_equal(elf_service_call(service, &request, memory, &r, sizeof(r) - 1, &reply), -EBADMSG);
 }
 
 static void test_function_is_believed(void **state)
@@ -357,6 +376,7 @@ int main(void)
 		TEST(test_words),
 		cmocka_unit_test(test_ranges_are_believed),
 		cmocka_unit_test(test_block_is_believed),
+		cmocka_unit_test_setup_teardown(test_files_are_taken, set_up, tear_down),
 		cmocka_unit_test(test_function_is_believed),
 		cmocka_unit_test(test_words_are_believed),
 	};
