@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Each .NET runtime that is named: the reader and rows alone over random stops, in each way that it compiles; then stacks through hearth, in
-# both forms of the walk; judged by what the program says of itself. By hand: `make runtimes`.
+# both forms of the walk; judged by what the program says of itself. Then files and lines through hearth, in each way, by PDBs that are made for
+# the library (dotnet_pdb.py); judged by the runtime's own stack traces. By hand: `make runtimes`.
 #   DOTNETS="FOLDER..." dotnet.sh BUILD   FOLDER: with libcoreclr.so and the library's images   STOPS: of each, default 1000   SECONDS_EACH, HZ
 # Exit status 1 when a stack is wrong.
 set -u
@@ -11,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-cc -O1 -o host "$here/dotnet_host.c" -ldl && mcs -unsafe -out:Calls.exe "$here/Calls.cs" || exit 1
+cc -O1 -o host "$here/dotnet_host.c" -ldl && mcs -unsafe -out:Calls.exe "$here/Calls.cs" && mcs -out:Lines.exe "$here/Lines.cs" 2>/dev/null || exit 1
 bad=0
 for folder in $DOTNETS; do
 	for mode in "" TieredCompilation=0 TieredPGO=0 ReadyToRun=0 TC_QuickJitForLoops=0; do
@@ -30,6 +31,18 @@ for folder in $DOTNETS; do
 		"$build/hearth" record $form -F "${HZ:-499}" -d 4 -p $pid -o x.otlp >out 2>&1
 		wait $pid
 		printf '%s: %s\n' "${form:-loop form}" "$(sed -n 's/.*; \([0-9.]* %\) of user.*/\1/p' out) of stacks complete"
+	done
+	rm -rf with-lines && mkdir with-lines
+	cp -l "$folder"/*.dll "$folder"/*.so with-lines 2>/dev/null || cp -f "$folder"/*.dll "$folder"/*.so with-lines || exit 1
+	python3 "$here/dotnet_pdb.py" with-lines with-lines/*.dll || exit 1
+	for mode in "" TieredCompilation=0 TieredPGO=0 ReadyToRun=0 TC_QuickJitForLoops=0; do
+		env ${mode:+DOTNET_$mode} ./host "$work/with-lines" "$work/Lines.exe" "$((${SECONDS_EACH:-6} + 2))" >truth &
+		pid=$!
+		sleep 1
+		"$build/hearth" record -F "${HZ:-499}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1
+		wait $pid
+		verdict=$(python3 "$here/judge_lines.py" x.otlp host truth) || bad=1
+		echo "$(basename "$folder") ${mode:-default}: $verdict"
 	done
 done
 exit $bad

@@ -30,3 +30,18 @@ for way in "" "--no-bpf-loop" "TieredCompilation=0" "ReadyToRun=0"; do
 	part=$(awk '$6 == "host" { sub(/%/, "", $2); print int($2); exit }' truth.report)
 	[ "${part:-0}" -ge 97 ] || fail "$way: $part % of stacks are complete: $(cat truth.report)"
 done
+
+# Files and lines, by PDBs that are made for the library; the runtime's own stack traces are the truth.
+mcs -out:Lines.exe "$TOP/tests/script/Lines.cs" >mcs.out 2>&1 || fail "$(cat mcs.out)"
+mkdir with-lines
+cp -l "$folder"/*.dll "$folder"/*.so with-lines 2>/dev/null || cp -f "$folder"/*.dll "$folder"/*.so with-lines || fail "no copy of $folder"
+python3 "$TOP/tests/script/dotnet_pdb.py" with-lines with-lines/*.dll || fail "no PDBs"
+for way in "" "TieredCompilation=0" "ReadyToRun=0"; do
+	option=${way:+DOTNET_$way}
+	start_record lines.otlp -F 399 --report-interval 500ms -p $$
+	# shellcheck disable=SC2086 # there may be none
+	env $option ./host "$PWD/with-lines" "$PWD/Lines.exe" 5 >truth || fail "the program with lines does not run"
+	stop "$recorder"
+	accounted record.out.err
+	python3 "$TOP/tests/script/judge_lines.py" lines.otlp host truth || fail "$way: lines are wrong"
+done
