@@ -19,7 +19,7 @@ for folder in $DOTNETS; do
 		name="$(basename "$folder") ${mode:-default}"
 		env ${mode:+DOTNET_$mode} timeout 300 "$build/code/stops" -n "${STOPS:-1000}" ./host "$folder" "$work/Calls.exe" 200 >stops 2>err || bad=1
 		grep '^frame' err >truth
-		verdict=$(python3 "$here/../v8/judge_stops.py" --min 99.9 --own Calls. --whole-names truth stops) || bad=1
+		verdict=$(python3 "$here/../code/judge_stops.py" --min 99.9 --own Calls. --whole-names truth stops) || bad=1
 		printf '%s: %s\n%s: %s\n' "$name" "$(tail -n 1 err)" "$name" "$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//')"
 		echo "$verdict" | sed '$d'
 	done

@@ -32,6 +32,7 @@ enum {
 	BUCKET_SLOTS = 4,
 	PAGE_BYTES = 4096,
 	RANGE_SHIFT = 31,
+	IMAGE_SIGNATURE = 0x5a4d,
 };
 
 /* Measured on 8.0.30, 9.0.1 and 10.0.9; those of 9 and 10 are the ones of their own description for debuggers
@@ -47,20 +48,14 @@ const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s)
 	return &layouts[s->layout];
 }
 
+/* In .NET 8 it is something else where an image was not compiled ahead, and another way leads there. */
 uint64_t dotnet_module_base(const struct dotnet *s, struct code_memory *m, uint64_t module)
 {
-	enum {
-		FILE_IMAGE = 8,
-		IMAGE_FLAT = 112,
-		IMAGE_LOADED = 120,
-		LAYOUT_BASE = 8,
-		IMAGE_SIGNATURE = 0x5a4d
-	}; /* .NET 8 */
+	enum { FILE_IMAGE = 8, IMAGE_FLAT = 112, IMAGE_LOADED = 120, LAYOUT_BASE = 8 }; /* .NET 8 */
 	const struct dotnet_layout *l = dotnet_layout_of(s);
 	uint64_t base = code_read_u64(m, module + l->module_base), image, layout;
 
-	if (!l->module_file ||
-	    code_read_u16(m, base) == IMAGE_SIGNATURE) /* of images not compiled ahead .NET 8 does not set it */
+	if (!l->module_file || code_read_u16(m, base) == IMAGE_SIGNATURE)
 		return base;
 	image = code_read_u64(m, code_read_u64(m, module + l->module_file) + FILE_IMAGE);
 	layout = code_read_u64(m, image + IMAGE_LOADED);

@@ -329,6 +329,26 @@ static void releases_are_told_apart(void **state)
 	assert_int_equal(code_dotnet.open(&dotnet, &memory, &facts, BASE), -EAGAIN);
 }
 
+/* .NET 8 leaves something else in a module whose image was not compiled ahead: that one is known by its file. */
+static void modules_of_8_lead_to_images(void **state)
+{
+	enum { FILE_AT = 0x8100, PE_AT = 0x8200, LAYOUT_AT = 0x8300 };
+	struct code_facts facts = { .version = 8 << 16, .fact = { [DOTNET_FACT_VARIABLES] = VARIABLES } };
+
+	(void)state;
+	assert_int_equal(code_dotnet.open(&dotnet, &memory, &facts, BASE), 0);
+	put(MODULE + 272, BASE + FILE_AT, 8);
+	put(FILE_AT + 8, BASE + PE_AT, 8);
+	put(PE_AT + 112, BASE + LAYOUT_AT, 8);
+	put(LAYOUT_AT + 8, BASE + IMAGE, 8);
+	assert_int_equal(dotnet_module_base(&dotnet, &memory, BASE + MODULE), BASE + IMAGE);
+	put(MODULE + 1656, 0x9d600000000, 8);
+	assert_int_equal(dotnet_module_base(&dotnet, &memory, BASE + MODULE), BASE + IMAGE);
+	put(MODULE + 1656, BASE + STUBS, 8);
+	put(STUBS, 0x5a4d, 2);
+	assert_int_equal(dotnet_module_base(&dotnet, &memory, BASE + MODULE), BASE + STUBS);
+}
+
 /* --- names --- */
 
 static void is_called(const char *wanted, uint64_t off)
@@ -533,6 +553,7 @@ int main(void)
 		cmocka_unit_test_setup(images_and_stubs_are_found, setup),
 		cmocka_unit_test_setup(ranges_are_around_sections, setup),
 		cmocka_unit_test_setup(releases_are_told_apart, setup),
+		cmocka_unit_test_setup(modules_of_8_lead_to_images, setup),
 		cmocka_unit_test_setup(methods_are_called_as_people_write_them, setup),
 		cmocka_unit_test_setup(what_has_no_name_gets_none, setup),
 		cmocka_unit_test_setup(dynamic_methods_are_told, setup),
