@@ -464,7 +464,6 @@ static int start(struct helper *h, const char *name, elf_service_make_fn make)
 	error = start_worker(h);
 	if (!error && ask(h, &nothing, -1, NULL, 0, &h->scratch, &status, &failure))
 		error = -ECHILD;
-	h->has_answered = false;
 	return error;
 }
 

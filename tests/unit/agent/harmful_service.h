@@ -28,6 +28,7 @@ enum harm {
 	ABORT,
 	EXIT,
 	EXIT_IF_USED,
+	EXIT_IF_FIRST, /* when the worker is the one that the helper began with */
 	CALL_FORBIDDEN,
 	CALL_EXECUTABLE,
 	OPEN_FILE, /* status: the errno */
@@ -52,6 +53,7 @@ struct harmful {
 	struct elf_service service;
 	uint32_t file;
 	bool is_spoilt, is_slow_over;
+	bool is_first; /* it was asked when the helper began */
 };
 
 static volatile uint64_t sink;
@@ -69,7 +71,8 @@ static int harm_process(struct harmful *h, enum harm harm)
 		abort();
 	case EXIT:
 	case EXIT_IF_USED:
-		if (harm == EXIT || h->file)
+	case EXIT_IF_FIRST:
+		if (harm == EXIT || (harm == EXIT_IF_USED ? h->file != 0 : h->is_first))
 			_exit(0);
 		return 0;
 	case CALL_FORBIDDEN:
@@ -154,8 +157,10 @@ static int harmful_call(struct elf_service *service, const struct elf_request *r
 
 	(void)fd, (void)payload, (void)payload_bytes;
 	buf_reset(out);
-	if (request->op == ELF_OP_FORGET)
+	if (request->op == ELF_OP_FORGET) {
+		h->is_first = true;
 		return 0;
+	}
 	h->is_spoilt |= h->file && h->file != request->file;
 	status = harm_process(h, harm);
 	h->file = request->file;

@@ -338,6 +338,21 @@ static void test_blame(void **state)
 	elf_service_free(s);
 }
 
+/* Nor is it the first file's fault when nobody asked anything since the helper began. */
+static void test_first_after_long(void **state)
+{
+	uint64_t crashes = restarts("crash"), idle = restarts("idle");
+	struct elf_service *s;
+
+	(void)state;
+	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
+	assert_int_equal(do_harm(s, 1, EXIT_IF_FIRST, &reply), 0);
+	assert_int_equal(reply.len, sizeof(struct row));
+	assert_int_equal(restarts("idle"), idle + 1);
+	assert_int_equal(restarts("crash"), crashes);
+	elf_service_free(s);
+}
+
 /* A file cut short under the parser that has it mapped. */
 static void test_truncated(void **state)
 {
@@ -560,11 +575,17 @@ static int free_metrics(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_answers),   cmocka_unit_test(test_harm),
-		cmocka_unit_test(test_blame),	       cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_hang),	       cmocka_unit_test(test_template_dies),
-		cmocka_unit_test(test_come_back),      cmocka_unit_test(test_unasked_descriptors),
-		cmocka_unit_test(test_agent_dies),     cmocka_unit_test(test_privileges),
+		cmocka_unit_test(test_same_answers),
+		cmocka_unit_test(test_harm),
+		cmocka_unit_test(test_blame),
+		cmocka_unit_test(test_first_after_long),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_hang),
+		cmocka_unit_test(test_template_dies),
+		cmocka_unit_test(test_come_back),
+		cmocka_unit_test(test_unasked_descriptors),
+		cmocka_unit_test(test_agent_dies),
+		cmocka_unit_test(test_privileges),
 		cmocka_unit_test(test_no_descriptors),
 	};
 
