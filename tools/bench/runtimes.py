@@ -51,7 +51,8 @@ class Target:
 
     def __init__(self, stack, command):
         time.sleep(BREAK_SECONDS)
-        self.process, = stack.enter_context(running(("chrt", "-f", 1, "taskset", "-c", CPU, *command), stop=signal.SIGKILL))
+        # In turn: the thread that takes SIGSTOP must get to run beside one that never waits.
+        self.process, = stack.enter_context(running(("chrt", "-r", 1, "taskset", "-c", CPU, *command), stop=signal.SIGKILL))
         self.pid = self.process.pid
         time.sleep(0.3)  # until it is deep
         self.tell(signal.SIGSTOP)
