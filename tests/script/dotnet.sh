@@ -14,8 +14,9 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 cc -O1 -o host "$here/dotnet_host.c" -ldl && mcs -unsafe -out:Calls.exe "$here/Calls.cs" && mcs -out:Lines.exe "$here/Lines.cs" 2>/dev/null || exit 1
 bad=0
+modes=("" TieredCompilation=0 TieredPGO=0 ReadyToRun=0 TC_QuickJitForLoops=0)
 for folder in $DOTNETS; do
-	for mode in "" TieredCompilation=0 TieredPGO=0 ReadyToRun=0 TC_QuickJitForLoops=0; do
+	for mode in "${modes[@]}"; do
 		name="$(basename "$folder") ${mode:-default}"
 		env ${mode:+DOTNET_$mode} timeout 300 "$build/code/stops" -n "${STOPS:-1000}" ./host "$folder" "$work/Calls.exe" 200 >stops 2>err || bad=1
 		grep '^frame' err >truth
@@ -35,7 +36,7 @@ for folder in $DOTNETS; do
 	rm -rf with-lines && mkdir with-lines
 	cp -l "$folder"/*.dll "$folder"/*.so with-lines 2>/dev/null || cp -f "$folder"/*.dll "$folder"/*.so with-lines || exit 1
 	python3 "$here/dotnet_pdb.py" with-lines with-lines/*.dll || exit 1
-	for mode in "" TieredCompilation=0 TieredPGO=0 ReadyToRun=0 TC_QuickJitForLoops=0; do
+	for mode in "${modes[@]}"; do
 		env ${mode:+DOTNET_$mode} ./host "$work/with-lines" "$work/Lines.exe" "$((${SECONDS_EACH:-6} + 2))" >truth &
 		pid=$!
 		sleep 1

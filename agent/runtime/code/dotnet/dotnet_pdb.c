@@ -5,10 +5,10 @@
  * sequence points. Only what one method needs is read. No state.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/runtime/code/dotnet/dotnet_state.h"
+#include "base/vec.h"
 
 enum {
 	SIGNATURE = 0x424a5342, /* BSJB */
@@ -136,21 +136,6 @@ static struct blob open_blob(const struct dotnet_pdb *p, uint32_t index)
 
 /* --- sequence points --- */
 
-static bool add_point(struct dotnet_points *ret, uint32_t *cap, struct dotnet_point point)
-{
-	if (ret->count == *cap) {
-		uint32_t more = *cap ? *cap * 2 : 32;
-		struct dotnet_point *points = realloc(ret->points, more * sizeof(*points));
-
-		if (!points)
-			return false;
-		ret->points = points;
-		*cap = more;
-	}
-	ret->points[ret->count++] = point;
-	return true;
-}
-
 /* Lines and columns of a point are told by how much they differ from the last visible one's. */
 static int read_points(struct blob *b, uint32_t document, struct dotnet_points *ret)
 {
@@ -182,8 +167,11 @@ static int read_points(struct blob *b, uint32_t document, struct dotnet_points *
 		}
 		if (point.il > INT32_MAX || !point.document || point.document > b->p->document_cnt)
 			return -EBADMSG;
-		if (!b->has_failed && !add_point(ret, &cap, point))
+		if (b->has_failed)
+			break;
+		if (vec_reach(&ret->points, &cap, ret->count))
 			return -ENOMEM;
+		ret->points[ret->count++] = point;
 	}
 	return b->has_failed || b->at < b->end ? -EBADMSG : 0;
 }

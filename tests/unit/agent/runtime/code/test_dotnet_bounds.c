@@ -22,14 +22,7 @@ static struct code_block block;
 static struct dotnet dotnet;
 static uint32_t nibble_at;
 
-static int read_made(void *arg, uint64_t addr, void *dst, size_t len)
-{
-	(void)arg;
-	if (addr > BYTES || len > BYTES - addr)
-		return -EFAULT;
-	memcpy(dst, bytes + addr, len);
-	return 0;
-}
+#include "tests/unit/agent/runtime/code/made_bytes.h"
 
 static int setup(void **state)
 {

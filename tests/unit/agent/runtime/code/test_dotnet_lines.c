@@ -36,14 +36,7 @@ static struct code_memory memory;
 static struct dotnet dotnet;
 static int pdb_fd = -1;
 
-static int read_made(void *arg, uint64_t addr, void *dst, size_t len)
-{
-	(void)arg;
-	if (addr > BYTES || len > BYTES - addr)
-		return -EFAULT;
-	memcpy(dst, bytes + addr, len);
-	return 0;
-}
+#include "tests/unit/agent/runtime/code/made_bytes.h"
 
 static void put(uint8_t *in, uint32_t at, uint64_t value, uint32_t size)
 {

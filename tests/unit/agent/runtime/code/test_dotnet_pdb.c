@@ -21,14 +21,7 @@ static struct dotnet_pdb pdb;
 static uint32_t blob_end;
 static const uint8_t id[CODE_NEED_ID] = { 1, 2, 3, 4, 5, [19] = 9 };
 
-static int read_made(void *arg, uint64_t addr, void *dst, size_t len)
-{
-	(void)arg;
-	if (addr > BYTES || len > BYTES - addr)
-		return -EFAULT;
-	memcpy(dst, bytes + addr, len);
-	return 0;
-}
+#include "tests/unit/agent/runtime/code/made_bytes.h"
 
 static void put(uint32_t at, uint64_t value, uint32_t size)
 {
