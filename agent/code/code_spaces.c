@@ -415,7 +415,8 @@ static void wait_longer(struct code_process *cp)
 	cp->wait_ms = cp->wait_ms * 2 < max ? cp->wait_ms * 2 : max;
 }
 
-bool code_spaces_meet(struct code_spaces *cs, struct process *p)
+/* As code_spaces_meet(), without telling the kernel that the asid has changed. */
+static bool meet(struct code_spaces *cs, struct process *p)
 {
 	struct code_process *cp = (struct code_process *)p->as->code;
 	const struct mapping *runtime = cp ? NULL : find_runtime(cs, p->as, NULL);
@@ -439,9 +440,15 @@ bool code_spaces_meet(struct code_spaces *cs, struct process *p)
 	    !take_ranges(cp, (const void *)cs->reply.data))
 		return false;
 	cp->as_code.refs++;
-	if (address_space_set_code(&p->as, &cp->as_code) != 1)
-		return false;
-	if (cs->sampler)
+	return address_space_set_code(&p->as, &cp->as_code) == 1;
+}
+
+bool code_spaces_meet(struct code_spaces *cs, struct process *p)
+{
+	const uint32_t asid = p->as->asid;
+	bool has_more = meet(cs, p);
+
+	if (p->as->asid != asid && cs->sampler)
 		process_publish(p, cs->sampler);
-	return true;
+	return has_more;
 }

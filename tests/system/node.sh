@@ -70,3 +70,20 @@ for form in "" --no-bpf-loop; do
 	judged 100 99 wasm.js,
 	complete 97
 done
+
+# A node that never compiles has no code but its file's: the kernel finds it as soon as it is known.
+start deep "$node" --no-opt --no-sparkplug "$TOP/tests/script/calls.js" 30 plain
+node_pid=$started
+start metrics "$HEARTH" run -F 399 --report-interval 1s -p "$node_pid" --http-address off --metrics-address 127.0.0.1:0
+until_true 20 grep -q ' for /metrics alone' metrics.err || fail "no metrics: $(cat metrics.err)"
+metrics=$(sed -n 's/.*listening on \(http:[^ ]*\) for \/metrics alone/\1/p' metrics.err)
+# sum SERIES: of the metrics that begin so
+sum() { curl -s "$metrics/metrics" | awk -v series="$1" 'index($0, series) == 1 { n += $NF } END { print n + 0 }'; }
+has_taken() { [ "$(sum hearth_samples_taken_total)" -ge "$1" ]; }
+until_true 20 has_taken 800 || fail "no samples: $(cat metrics.err)"
+taken=$(sum hearth_samples_taken_total) missed=$(sum hearth_misses_total)
+until_true 20 has_taken $((taken + 800)) || fail "no more samples: $(cat metrics.err)"
+missed=$(($(sum hearth_misses_total) - missed))
+stop "$started"
+kill "$node_pid"
+[ $missed -le 80 ] || fail "$missed samples of 800 were walked in user space, of code that is in a file"
