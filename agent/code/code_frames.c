@@ -42,12 +42,36 @@ static void drop_idle(struct code_process *cp, struct code_thing *wanted, uint64
 	cp->watched_cnt = n;
 }
 
-static bool holds(const struct code_thing *t, const struct code_word *words)
+/* Has the memory of token @k been given back? It cannot be read, or reads as zeroes. */
+static bool was_given_back(const struct code_token *token, const struct code_word *word)
+{
+	return token->mask && (!word->is_read || (token->value && !word->value));
+}
+
+static bool differs(const struct code_thing *t, const struct code_word *words)
 {
 	for (int k = 0; k < CODE_TOKENS; k++)
-		if (t->tokens[k].mask && (!words[k].is_read || (words[k].value & t->tokens[k].mask) != t->tokens[k].value))
+		if (t->tokens[k].mask && (words[k].value & t->tokens[k].mask) != t->tokens[k].value &&
+		    !was_given_back(&t->tokens[k], &words[k]))
+			return true;
+	return false;
+}
+
+static bool is_complete(const struct code_thing *t, const struct code_word *words)
+{
+	for (int k = 0; k < CODE_TOKENS; k++)
+		if (was_given_back(&t->tokens[k], &words[k]))
 			return false;
 	return true;
+}
+
+/* Memory that was given back cannot be looked at. Code that was the same when it was last looked at is taken for
+ * what the last samples had, if that was a moment ago. */
+static bool was_there_of_late(const struct code_thing *t, uint64_t time_ns)
+{
+	enum { MOMENT_MS = 2 * CODE_LOOK_MS };
+
+	return time_ns - t->checked_ns < MOMENT_MS * NSEC_PER_MSEC;
 }
 
 static bool is_any_read(const struct code_word *words, uint32_t count)
@@ -80,21 +104,13 @@ bool code_check_all(struct code_process *cp)
 	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
 		struct code_thing *t = cp->watched[i];
 
-		if (holds(t, words + i * CODE_TOKENS))
-			t->checked_ns = now_ns;
-		else
+		if (differs(t, words + i * CODE_TOKENS) ||
+		    (!is_complete(t, words + i * CODE_TOKENS) && !was_there_of_late(t, now_ns)))
 			t->has_gone = cp->has_gone = true;
+		else if (is_complete(t, words + i * CODE_TOKENS))
+			t->checked_ns = now_ns;
 	}
 	return true;
-}
-
-/* A process that has ended cannot be looked at. Code that was the same when it was last looked at is taken for what the last
- * samples had, if that was a moment ago. */
-static bool was_there_of_late(const struct code_thing *t, uint64_t time_ns)
-{
-	enum { MOMENT_MS = 2 * CODE_LOOK_MS };
-
-	return time_ns - t->checked_ns < MOMENT_MS * NSEC_PER_MSEC;
 }
 
 bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
@@ -108,7 +124,9 @@ bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t
 	if (t->checked_ns >= time_ns)
 		return true;
 	drop_idle(cp, t, clock_mono_ns());
-	return !cp->has_ended && code_check_all(cp) ? !t->has_gone : was_of_late;
+	if (cp->has_ended || !code_check_all(cp))
+		return was_of_late;
+	return !t->has_gone && (t->checked_ns >= time_ns || was_of_late);
 }
 
 /* --- interpreted functions --- */

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "agent/code/code_state.h"
 #include "agent/kernel/sampler.h"
 #include "agent/proc/proc_reader.h"
@@ -216,6 +219,13 @@ bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_
 	return as->code || find_runtime(cs, as, NULL);
 }
 
+bool code_spaces_is_behind(const struct address_space *as)
+{
+	const struct code_process *cp = (const struct code_process *)as->code;
+
+	return cp && cp->is_behind && !cp->is_hostile;
+}
+
 bool code_spaces_has_code(const struct address_space *as)
 {
 	const struct code_process *cp = (const struct code_process *)as->code;
@@ -401,9 +411,12 @@ static uint32_t memory_of(const struct address_space *as, struct code_range rang
 	return n;
 }
 
+/* Where there is memory that was not there at the last question, the next one comes soon. */
 static bool is_too_early(const struct code_process *cp)
 {
-	return cp->ranges_ns && clock_mono_ns() - cp->ranges_ns < cp->wait_ms * NSEC_PER_MSEC;
+	uint64_t wait_ms = cp->is_behind ? FIRST_WAIT_MS : cp->wait_ms;
+
+	return cp->ranges_ns && clock_mono_ns() - cp->ranges_ns < wait_ms * NSEC_PER_MSEC;
 }
 
 /* The time to the next question doubles. */
@@ -421,10 +434,16 @@ static bool meet(struct code_spaces *cs, struct process *p)
 	struct code_process *cp = (struct code_process *)p->as->code;
 	const struct mapping *runtime = cp ? NULL : find_runtime(cs, p->as, NULL);
 	struct code_range memory[CODE_RANGES];
+	uint32_t memory_bytes;
 	struct code_request request;
+	uint64_t hash;
 
 	if (!cp && !runtime)
 		return false;
+	memory_bytes = memory_of(p->as, memory) * sizeof(*memory);
+	hash = XXH3_64bits(memory, memory_bytes);
+	if (cp)
+		cp->is_behind = hash != cp->asked_memory;
 	if (cp && (is_too_early(cp) || cp->is_hostile))
 		return false;
 	if (!cp) {
@@ -435,9 +454,10 @@ static bool meet(struct code_spaces *cs, struct process *p)
 		try_next(cp, p->as);
 	}
 	wait_longer(cp);
+	cp->asked_memory = hash;
+	cp->is_behind = false;
 	request = code_request_of(cp, CODE_OP_RANGES);
-	if (code_ask(cp, &request, memory, memory_of(p->as, memory) * sizeof(*memory)) ||
-	    !take_ranges(cp, (const void *)cs->reply.data))
+	if (code_ask(cp, &request, memory, memory_bytes) || !take_ranges(cp, (const void *)cs->reply.data))
 		return false;
 	cp->as_code.refs++;
 	return address_space_set_code(&p->as, &cp->as_code) == 1;

@@ -49,6 +49,10 @@ void code_spaces_on_wait(struct code_spaces *cs, struct wait_hook hook);
 /* Is a runtime mapped in @as whose code a reader knows? */
 bool code_spaces_has_runtime(const struct code_spaces *cs, const struct address_space *as);
 
+/* Is there memory of @as of which its runtime is to be asked yet, whether it keeps code there? As of the last
+ * code_spaces_meet(). */
+bool code_spaces_is_behind(const struct address_space *as);
+
 /* Is memory of @as known to hold generated code? */
 bool code_spaces_has_code(const struct address_space *as);
 

@@ -69,6 +69,8 @@ struct code_process {
 	uint64_t bias;
 	bool is_hostile;			      /* reading it did harm: nothing more is read */
 	uint64_t ranges_ns;			      /* when ranges were asked for last */
+	uint64_t asked_memory;			      /* ... of what memory: its hash */
+	bool is_behind;				      /* there is other memory by now */
 	uint32_t wait_ms;			      /* until they are asked for again */
 	struct code_range_state *ranges[CODE_RANGES]; /* owned */
 	uint32_t range_cnt;

@@ -463,7 +463,8 @@ static int step(struct walk *w, enum walk_end *end)
 		return 1;
 	}
 	if (error < 0) {
-		cache_fill_mapping(w->late->fill, w->process->as, addr, m, MAPPING_FP);
+		if (!code_spaces_is_behind(w->process->as)) /* else a runtime may yet say that it keeps code there */
+			cache_fill_mapping(w->late->fill, w->process->as, addr, m, MAPPING_FP);
 		w->was_followed = true;
 		return !m->file && enter_vm_frame(w, true) ? 0 : step_frame_pointer(w, end);
 	}

@@ -72,7 +72,7 @@ for form in "" --no-bpf-loop; do
 done
 
 # A node that never compiles has no code but its file's: the kernel finds it as soon as it is known.
-start deep "$node" --no-opt --no-sparkplug "$TOP/tests/script/calls.js" 30 plain
+start deep "$node" --no-opt --no-sparkplug "$TOP/tools/bench/load/deep.js" 10
 node_pid=$started
 start metrics "$HEARTH" run -F 399 --report-interval 1s -p "$node_pid" --http-address off --metrics-address 127.0.0.1:0
 until_true 20 grep -q ' for /metrics alone' metrics.err || fail "no metrics: $(cat metrics.err)"

@@ -242,8 +242,10 @@ static void tokens_hold_by_their_mask(void **state)
 		uint64_t mask, value, word;
 		bool is_read, holds;
 	} cases[] = {
-		{ 0xff, 5, 0x105, true, true }, { ~0ull, 5, 0x105, true, false }, { 0xff, 5, 0x5, false, false },
-		{ 0, 5, 6, true, true },	{ 0, 5, 6, false, true },
+		{ 0xff, 5, 0x105, true, true },
+		{ ~0ull, 5, 0x105, true, false },
+		{ 0, 5, 6, true, true },
+		{ 0, 5, 6, false, true },
 	};
 
 	(void)state;
@@ -264,6 +266,36 @@ static void tokens_hold_by_their_mask(void **state)
 		assert_int_equal(code_thing_is_there(code_of_process(), &piece->thing, made.now_ns + 1), cases[i].holds);
 		assert_int_equal(piece->thing.has_gone, !cases[i].holds);
 	}
+}
+
+/* Memory of code may go, and the process on: its last samples are of what was there a moment ago. */
+static void unmapped_code_has_its_last_samples(void **state)
+{
+	const uint64_t user[] = { CODE_AT + 0x181 }, moment = 500 * NSEC_PER_MSEC;
+	struct code_thing *t;
+	uint64_t read_ns;
+
+	(void)state;
+	meet(0x180);
+	meet(0x280);
+	assert_int_equal(name(&(uint64_t){ CODE_AT + 0x281 }, 1, made.now_ns, false), 1); /* is read anyhow */
+	t = &code_piece_find(code_range_of(file), 0x180)->thing;
+	read_ns = t->checked_ns;
+	made.words[0].addr = 0; /* a token is where no memory is, another where it is new */
+	t->tokens[0] = (struct code_token){ 0x9000, 5, ~0ull };
+	t->tokens[1] = (struct code_token){ 0x9100, 5, ~0ull };
+	made.words[1].addr = 0x9100;
+	made.words[1].value = 0;
+	made.now_ns = read_ns + moment - 1;
+	assert_int_equal(name(user, 1, read_ns + 1, true), 1);
+	assert_int_equal(walk_end, END_ROOT);
+	assert_true(frames[0] == frame_of(0x180, 0x80 | CODE_PLACE_RETURN));
+	assert_false(t->has_gone);
+	assert_int_equal(t->checked_ns, read_ns);
+	made.now_ns = read_ns + moment;
+	assert_int_equal(name(user, 1, read_ns + moment, true), 1);
+	assert_int_equal(walk_end, END_STALE);
+	assert_true(frames[0] == user[0]);
 }
 
 /* --- captures --- */
@@ -439,6 +471,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(code_is_looked_at_between_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(code_that_was_there_of_late_still_counts, begin, made_end),
 		cmocka_unit_test_setup_teardown(tokens_hold_by_their_mask, begin, made_end),
+		cmocka_unit_test_setup_teardown(unmapped_code_has_its_last_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(captured_words_tell_functions, begin, made_end),
 		cmocka_unit_test_setup_teardown(functions_go_when_the_sample_is_done, begin, made_end),
 		cmocka_unit_test_setup_teardown(places_beyond_the_function_are_not_known, begin, made_end),

@@ -170,6 +170,42 @@ static void questions_become_rarer(void **state)
 	assert_int_equal(made.published_cnt, 2);
 }
 
+/* New memory is asked about soon, however long ago the last code was found; once. */
+static void new_memory_does_not_wait(void **state)
+{
+	const uint32_t before = made.calls[CODE_OP_RANGES];
+
+	(void)state;
+	assert_true(code_spaces_meet(spaces, &process));
+	for (int i = 0; i < 8; i++) {
+		wait_ms(2000);
+		assert_false(code_spaces_meet(spaces, &process));
+	}
+	wait_ms(20);
+	assert_false(code_spaces_meet(spaces, &process));
+	assert_int_equal(made.calls[CODE_OP_RANGES], before + 9);
+	map_at(0x70000000, 0x70001000, 0, NULL);
+	assert_false(code_spaces_meet(spaces, &process));
+	assert_int_equal(made.calls[CODE_OP_RANGES], before + 10);
+	assert_int_equal(made.given_cnt, 2);
+	wait_ms(1999);
+	assert_false(code_spaces_meet(spaces, &process));
+	assert_int_equal(made.calls[CODE_OP_RANGES], before + 10);
+	map_at(0x72000000, 0x72001000, 0, NULL);
+	assert_false(code_spaces_meet(spaces, &process));
+	assert_int_equal(made.calls[CODE_OP_RANGES], before + 11);
+	map_at(0x74000000, 0x74001000, 0, NULL);
+	wait_ms(19);
+	assert_false(code_spaces_is_behind(process.as));
+	assert_false(code_spaces_meet(spaces, &process));
+	assert_true(code_spaces_is_behind(process.as));
+	assert_int_equal(made.calls[CODE_OP_RANGES], before + 11);
+	wait_ms(1);
+	assert_false(code_spaces_meet(spaces, &process));
+	assert_false(code_spaces_is_behind(process.as));
+	assert_int_equal(made.calls[CODE_OP_RANGES], before + 12);
+}
+
 /* Files are asked in the order of readers, then of their ids; after the last one comes the first again. */
 static void files_without_code_are_asked_in_turns(void **state)
 {
@@ -409,6 +445,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_process_has_its_own_code, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(runtimes_are_files_that_a_reader_knows, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(questions_become_rarer, made_begin, made_end),
+		cmocka_unit_test_setup_teardown(new_memory_does_not_wait, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(files_without_code_are_asked_in_turns, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(memory_is_told_by_pieces, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(ranges_are_whole_pages_and_join, made_begin, made_end),
