@@ -255,7 +255,7 @@ calledBy(numbers, 'generator')
 
 function generator() {
 	let sum = 0
-	for (const n of numbers(3))
+	for (const n of numbers(30))
 		sum += n
 	return sum
 }
