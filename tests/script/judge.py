@@ -13,7 +13,8 @@ by NAME, which calls itself, there are just COUNT frames of it.
 A stack is right when its script frames begin with the root, each further one was called by the one before as the truth says, on a line
 that it may be on, and no native frame before the last of them is of the interpreter's loop (--loop, a glob). Frames of other files, such as of the library,
 may stand between: then who called is not judged. A frame whose function is not known ("script") is wrong. A user stack without any script frame counts as without: at most --without (10) may be so.
-Frames called --within (a glob) are parts of the function that they were called by: on a line of that, and not its callers.
+Frames called --within (a glob) are parts of the function that they were called by: on a line of that, if on one at all, and not
+its callers.
 With --whole-names callers are told by their whole names, and blanks in names stand as _ in the truth.
 With --own the script's own frames are those whose names begin so, whatever their file.
 With --cut up to so many stacks that are not right are counted apart, of which hearth says that it could not read all of the chain
@@ -52,7 +53,7 @@ class Truth:
         caller, function, run = None, None, 0
         for i, frame in enumerate(frames):
             if frame and within and fnmatch.fnmatch(frame[0], within):
-                if function in self.frames and not any(first <= frame[1] <= last for first, last, _ in self.frames[function]):
+                if frame[1] and function in self.frames and not any(first <= frame[1] <= last for first, last, _ in self.frames[function]):
                     return f"{frame[0]} in {function} is on line {frame[1]}"
                 continue
             if frame and (i or frame[0] != self.root):

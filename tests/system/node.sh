@@ -11,10 +11,10 @@ name=$(basename "$node")
 "$node" -p process.versions.v8 >version
 nm -C "$node" 2>/dev/null | grep -q InterpreterEntryTrampoline || skip "this node ($(cat version)) has no symbols"
 
-# judged LEAST [MIN FILES]: the verdict on x.otlp. Functions that are thrown away at once may lack their names.
+# judged LEAST [MIN FILES OPTION...]: the verdict on x.otlp. Functions that are thrown away at once may lack their names.
 judged() {
 	local status=0
-	python3 "$TOP/tests/script/judge.py" --min "${2:-97}" --least "$1" --without 100000 --loop NONE --file "${3:-calls.js}" x.otlp "$name" v8js truth ||
+	python3 "$TOP/tests/script/judge.py" --min "${2:-97}" --least "$1" --without 100000 --loop NONE --file "${3:-calls.js}" "${@:4}" x.otlp "$name" v8js truth ||
 		status=$?
 	[ $status != 77 ] || skip "no Python with protobuf here"
 	[ $status = 0 ] || fail "stacks are wrong"
@@ -67,7 +67,7 @@ for form in "" --no-bpf-loop; do
 	# shellcheck disable=SC2086
 	"$node" $no_inlining "$TOP/tests/script/wasm.js" 2.5 >truth
 	stop "$recorder"
-	judged 100 99 wasm.js,
+	judged 100 99 wasm.js, --within '(wasm ?*)'
 	complete 97
 done
 

@@ -7,6 +7,8 @@
 
 enum { KIND_MASK = 15 };
 
+/* Between the kinds of regular expressions and of interpreted functions are those of WebAssembly (src/objects/code-kind.h);
+ * its functions themselves are not in the heap. */
 static enum v8_code_kind kind_of(const struct v8_layout *l, uint32_t flags)
 {
 	uint32_t kind = flags & KIND_MASK;
@@ -15,6 +17,8 @@ static enum v8_code_kind kind_of(const struct v8_layout *l, uint32_t flags)
 		return V8_CODE_BASELINE;
 	if (kind > l->kind_baseline)
 		return V8_CODE_OPTIMIZED;
+	if (kind > l->kind_regexp && kind < l->kind_interpreted)
+		return V8_CODE_WASM_WRAPPER;
 	return kind == l->kind_regexp ? V8_CODE_REGEXP : V8_CODE_OTHER;
 }
 

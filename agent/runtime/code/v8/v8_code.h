@@ -13,8 +13,10 @@ enum v8_code_kind {
 	V8_CODE_OTHER, /* no function of a script: stubs, wrappers, ... */
 	V8_CODE_REGEXP,
 	V8_CODE_BASELINE,
-	V8_CODE_OPTIMIZED, /* Maglev's or TurboFan's */
-	V8_CODE_WASM,	   /* see v8_wasm.h; no object of the heap */
+	V8_CODE_OPTIMIZED,    /* Maglev's or TurboFan's */
+	V8_CODE_WASM,	      /* see v8_wasm.h; no object of the heap */
+	V8_CODE_WASM_WRAPPER, /* between a function of WebAssembly and one of JavaScript or C++; in the heap or not */
+	V8_CODE_WASM_JUMP,    /* of a table */
 };
 
 struct v8_code {

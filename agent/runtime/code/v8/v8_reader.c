@@ -118,7 +118,7 @@ static int wasm_block(const struct state *s, struct code_memory *m, uint64_t pc,
 		return error;
 	ret->start = w.start;
 	ret->end = w.end;
-	ret->kind = w.frame && w.frame == s->layout.frame_wasm ? V8_CODE_WASM : V8_CODE_OTHER;
+	ret->kind = !w.frame ? V8_CODE_WASM_JUMP : w.frame == s->layout.frame_wasm ? V8_CODE_WASM : V8_CODE_WASM_WRAPPER;
 	for (uint32_t i = 0; i < CODE_TOKENS && (w.frame || !i); i++) {
 		uint64_t at = w.start + i * sizeof(uint64_t), mask = w.frame ? UINT64_MAX : JUMP_TOKEN_MASK;
 
@@ -183,15 +183,31 @@ static int v8_rows(void *state, struct code_memory *m, const struct code_block *
 		     : v8_code_rows(b->start, bytes, len, b->kind == V8_CODE_BASELINE ? BASELINE + 1 : 0, ret, count_ret);
 }
 
+/* Names of code that has no name of its own in memory; NULL: @kind has, or is nothing. */
+static const char *name_of_kind(uint32_t kind)
+{
+	switch (kind) {
+	case V8_CODE_REGEXP:
+		return "(regexp)";
+	case V8_CODE_WASM:
+		return "(wasm)";
+	case V8_CODE_WASM_WRAPPER:
+		return "(wasm wrapper)";
+	case V8_CODE_WASM_JUMP:
+		return "(wasm jump)";
+	default:
+		return NULL;
+	}
+}
+
 static int v8_names(void *state, struct code_memory *m, const struct code_block *b, struct block_names *n)
 {
 	struct state *s = state;
 	const struct v8_code c = code_of(b);
+	const char *name = name_of_kind(c.kind);
 	AUTO_FREE struct v8_heap *h = NULL;
 
-	if (c.kind == V8_CODE_REGEXP || c.kind == V8_CODE_WASM) {
-		const char *name = c.kind == V8_CODE_WASM ? "(wasm)" : "(regexp)";
-
+	if (name) {
 		block_names_place(
 			n, 0,
 			block_names_scope(n, BLOCK_NAMES_NONE, block_names_function(n, name, strlen(name), "", 0, 0), 0), 0);

@@ -230,36 +230,52 @@ static void test_wasm_rows(void **arg)
 	}
 }
 
-/* A function is told to be one, a wrapper and a jump are not; all die with their first words. */
-static void test_wasm_names(void **arg)
+/* The code at @pc has one function, for all of it, called @name. */
+static void check_name(uint64_t pc, const char *name)
 {
 	struct block_line lines[BLOCK_NAMES_MAX_DEPTH];
-	struct buf names = names_at(image.wasm + 20, 0);
+	struct buf names = names_at(pc, 0);
+
+	assert_int_equal(block_names_find(names.data, names.len, 9, true, lines), 1);
+	assert_int_equal(lines[0].name_bytes, strlen(name));
+	assert_memory_equal(lines[0].name, name, strlen(name));
+	buf_fini(&names);
+}
+
+/* All of it dies with its first words. */
+static void test_wasm_names(void **arg)
+{
 	struct code_memory m = image_memory(&image);
 	struct code_block b = block_at(image.wasm, 0);
 
 	(void)arg;
-	assert_int_equal(block_names_find(names.data, names.len, 16, true, lines), 1);
-	assert_int_equal(lines[0].name_bytes, strlen("(wasm)"));
-	assert_memory_equal(lines[0].name, "(wasm)", strlen("(wasm)"));
-	buf_fini(&names);
-	names_at(image.wasm + IMAGE_WASM_WRAPPER, -ENODATA);
-	names_at(image.wasm + IMAGE_WASM_JUMPS, -ENODATA);
+	check_name(image.wasm + 20, "(wasm)");
+	check_name(image.wasm + IMAGE_WASM_WRAPPER, "(wasm wrapper)");
+	check_name(image.wasm + IMAGE_WASM_JUMPS, "(wasm jump)");
 	assert_true(b.tokens[0].mask);
 	image.bytes[IMAGE_WASM + 10] ^= 1;
 	assert_true((code_read_u64(&m, b.tokens[1].addr) & b.tokens[1].mask) != b.tokens[1].value);
 }
 
+/* The kinds between those of regular expressions and of interpreted functions are WebAssembly's wrappers. */
 static void test_other_names(void **arg)
 {
-	struct block_line lines[BLOCK_NAMES_MAX_DEPTH];
-	struct buf names = names_at(image.regexp, 0);
+	const struct v8_layout *l = &image.layout;
+	const uint64_t code = block_at(image.regexp, 0).own[1];
+	uint32_t kind;
 
 	(void)arg;
-	assert_int_equal(block_names_find(names.data, names.len, 9, false, lines), 1);
-	assert_memory_equal(lines[0].name, "(regexp)", 8);
-	buf_fini(&names);
+	check_name(image.regexp, "(regexp)");
 	names_at(image.baseline, -ENODATA); /* its frame tells */
+	for (kind = l->kind_regexp + 1; kind < l->kind_interpreted; kind++) {
+		image_set(&image, code, l->offset.code_flags, &kind, sizeof(kind));
+		check_name(image.regexp, "(wasm wrapper)");
+	}
+	image_set(&image, code, l->offset.code_flags, &kind, sizeof(kind));
+	names_at(image.regexp, -ENODATA);
+	kind = l->kind_regexp - 1;
+	image_set(&image, code, l->offset.code_flags, &kind, sizeof(kind));
+	names_at(image.regexp, -ENODATA);
 }
 
 /* Inlined calls that are called by each other, and functions that are none. */
