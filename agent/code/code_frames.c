@@ -14,7 +14,10 @@
 
 enum {
 	IN_USE_MS = 30000,     /* what no sample had a frame in for so long is not looked at with the others */
+	OF_LATE_MS = 2000,     /* what had one within this time is looked at first */
+	CHECK_SHARE = 20,      /* looking at all takes one part in so many of the agent's time */
 	MAX_FUNCTIONS = 65536, /* of a process; the others have no names */
+	MAX_CHECKED = (CODE_MAX_WORDS - 1) / CODE_TOKENS,
 };
 
 /* --- tokens --- */
@@ -30,7 +33,7 @@ static void watch(struct code_process *cp, struct code_thing *t)
 /* Leaves those in the list that are in use at @now_ns, as many as one request has room for, @wanted (or NULL) among them. */
 static void drop_idle(struct code_process *cp, struct code_thing *wanted, uint64_t now_ns)
 {
-	uint32_t n = 0, max = CODE_MAX_WORDS / CODE_TOKENS;
+	uint32_t n = 0, max = MAX_CHECKED;
 
 	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
 		struct code_thing *t = cp->watched[i];
@@ -74,48 +77,78 @@ static bool was_there_of_late(const struct code_thing *t, uint64_t time_ns)
 	return time_ns - t->checked_ns < MOMENT_MS * NSEC_PER_MSEC;
 }
 
-static bool is_any_read(const struct code_word *words, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (words[i].is_read)
-			return true;
-	return false;
-}
-
-/* Looks at the tokens of all in the list. Returns whether that was possible. */
-bool code_check_all(struct code_process *cp)
+/* Looks at the tokens of @things, and at a word that is there for as long as the process is. Returns whether that was
+ * possible. */
+static bool check(struct code_process *cp, struct code_thing *const *things, uint32_t count)
 {
 	const struct code_request request = code_request_of(cp, CODE_OP_WORDS);
-	uint32_t count = cp->watched_cnt * CODE_TOKENS;
-	AUTO_FREE uint64_t *addrs = NULL;
+	uint32_t word_cnt = count * CODE_TOKENS + 1;
+	AUTO_FREE uint64_t *addrs = calloc(word_cnt, sizeof(*addrs));
 	uint64_t now_ns = clock_mono_ns();
 	const struct code_word *words;
 
-	addrs = malloc(count * sizeof(*addrs));
-	for (uint32_t i = 0; addrs && i < count; i++)
-		addrs[i] = cp->watched[i / CODE_TOKENS]->tokens[i % CODE_TOKENS].addr;
-	if (!addrs || code_ask(cp, &request, addrs, count * sizeof(*addrs)) || cp->all->reply.len != count * sizeof(*words))
+	for (uint32_t i = 0; addrs && i < word_cnt - 1; i++)
+		addrs[i] = things[i / CODE_TOKENS]->tokens[i % CODE_TOKENS].addr;
+	if (addrs)
+		addrs[word_cnt - 1] = cp->runtime_at;
+	if (!addrs || code_ask(cp, &request, addrs, word_cnt * sizeof(*addrs)) ||
+	    cp->all->reply.len != word_cnt * sizeof(*words))
 		return false;
 	metric_add(cp->all->checks, 1);
 	words = (const void *)cp->all->reply.data;
-	cp->has_ended = !is_any_read(words, count);
-	if (cp->has_ended)
-		return false;
-	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
-		struct code_thing *t = cp->watched[i];
+	cp->has_ended = !words[word_cnt - 1].is_read;
+	for (uint32_t i = 0; i < count && !cp->has_ended; i++, words += CODE_TOKENS) {
+		struct code_thing *t = things[i];
 
-		if (differs(t, words + i * CODE_TOKENS) ||
-		    (!is_complete(t, words + i * CODE_TOKENS) && !was_there_of_late(t, now_ns)))
+		if (differs(t, words) || (!is_complete(t, words) && !was_there_of_late(t, now_ns)))
 			t->has_gone = cp->has_gone = true;
-		else if (is_complete(t, words + i * CODE_TOKENS))
+		else if (is_complete(t, words))
 			t->checked_ns = now_ns;
 	}
-	return true;
+	return !cp->has_ended;
+}
+
+/* Looks at all in the list. */
+static bool check_all(struct code_process *cp, uint64_t now_ns)
+{
+	bool is_possible = check(cp, cp->watched, cp->watched_cnt);
+
+	cp->all_checked_ns = clock_mono_ns();
+	cp->check_all_ns = cp->all_checked_ns - now_ns;
+	return is_possible;
+}
+
+void code_check_used(struct code_process *cp)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	drop_idle(cp, NULL, now_ns);
+	if (cp->watched_cnt && !cp->has_ended)
+		(void)check_all(cp, now_ns);
+}
+
+/* Looks at all in the list, @t among them, or, if that was done a moment ago, at @t and at those that the next samples are
+ * likely to have. */
+static bool check_list(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
+{
+	AUTO_FREE struct code_thing **things = NULL;
+	uint64_t now_ns = clock_mono_ns();
+	uint32_t count = 0;
+
+	drop_idle(cp, t, now_ns);
+	if (now_ns - cp->all_checked_ns >= CHECK_SHARE * cp->check_all_ns)
+		return check_all(cp, now_ns);
+	things = malloc(cp->watched_cnt * sizeof(struct code_thing *));
+	for (uint32_t i = 0; things && i < cp->watched_cnt; i++)
+		if (cp->watched[i] == t || cp->watched[i]->used_ns + OF_LATE_MS * NSEC_PER_MSEC > time_ns)
+			things[count++] = cp->watched[i];
+	return things && check(cp, things, count);
 }
 
 bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
 {
-	bool was_of_late = was_there_of_late(t, time_ns);
+	bool was_of_late = was_there_of_late(t, time_ns), is_possible = !cp->has_ended;
+	bool is_likely = t->is_watched && t->used_ns + OF_LATE_MS * NSEC_PER_MSEC > time_ns;
 
 	t->used_ns = time_ns > t->used_ns ? time_ns : t->used_ns;
 	watch(cp, t);
@@ -123,10 +156,9 @@ bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t
 		return false;
 	if (t->checked_ns >= time_ns)
 		return true;
-	drop_idle(cp, t, clock_mono_ns());
-	if (cp->has_ended || !code_check_all(cp))
-		return was_of_late;
-	return !t->has_gone && (t->checked_ns >= time_ns || was_of_late);
+	if (is_possible)
+		is_possible = is_likely ? check_list(cp, t, time_ns) : check(cp, &t, 1);
+	return is_possible ? !t->has_gone && (t->checked_ns >= time_ns || was_of_late) : was_of_late;
 }
 
 /* --- interpreted functions --- */

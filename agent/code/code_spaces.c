@@ -54,7 +54,7 @@ int code_spaces_new(struct elf_service *service, uint32_t off, struct files *fil
 				      "Frames in generated code whose function is not known.");
 	cs->checks = metrics_counter(
 		metrics, "hearth_code_checks_total", NULL,
-		"Times all generated code in use by a process was looked at, to see whether it is the same.");
+		"Times generated code in use by a process was looked at, to see whether it is the same.");
 	cs->hostile = metrics_counter(metrics, "hearth_code_hostile_total", NULL,
 				      "Processes whose memory made its reader crash, hang or take too much memory.");
 	*ret = cs;
@@ -244,6 +244,7 @@ static struct code_process *process_new(struct code_spaces *cs, const struct pro
 	cp->number = ++cs->last_number;
 	cp->pid = p->pid;
 	cp->bias = runtime->bias;
+	cp->runtime_at = runtime->start;
 	cp->runtime = file_get(runtime->file);
 	cp->wait_ms = FIRST_WAIT_MS;
 	cp->memory_fd = proc_open(p->pid, p->pid, "mem");
@@ -269,6 +270,7 @@ static void try_next(struct code_process *cp, const struct address_space *as)
 	file_put(cp->runtime);
 	cp->runtime = file_get(next->file);
 	cp->bias = next->bias;
+	cp->runtime_at = next->start;
 	cp->number = ++cp->all->last_number;
 }
 
@@ -280,8 +282,7 @@ bool code_spaces_are_used(const struct code_spaces *cs)
 void code_spaces_look(struct code_spaces *cs)
 {
 	for (struct code_process *cp = cs->processes; cp; cp = cp->next)
-		if (cp->watched_cnt && !cp->has_ended)
-			(void)code_check_all(cp);
+		code_check_used(cp);
 }
 
 /* --- captures --- */

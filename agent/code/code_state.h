@@ -67,6 +67,7 @@ struct code_process {
 	uint32_t pid;
 	int memory_fd; /* -EBUSY: it is to be opened later; another -errno: it cannot be */
 	uint64_t bias;
+	uint64_t runtime_at;			      /* an address where @runtime is mapped */
 	bool is_hostile;			      /* reading it did harm: nothing more is read */
 	uint64_t ranges_ns;			      /* when ranges were asked for last */
 	uint64_t asked_memory;			      /* ... of what memory: its hash */
@@ -80,11 +81,12 @@ struct code_process {
 	bool has_gone;				    /* there is something to be buried */
 	struct code_thing **watched;		    /* those in use of late */
 	uint32_t watched_cnt, watched_cap;
-	struct map absent;		   /* images without a file that was needed -> anything; at most CODE_ABSENT */
-	bool has_brought;		   /* a file was brought to the helper */
-	bool brings_nothing;		   /* reading one did harm: none is brought any more */
-	bool has_ended;			   /* its memory cannot be read any more */
-	struct code_process *next, **link; /* in the list of all; that which leads here */
+	uint64_t all_checked_ns, check_all_ns; /* when all of these were looked at last, and how long it took */
+	struct map absent;		       /* images without a file that was needed -> anything; at most CODE_ABSENT */
+	bool has_brought;		       /* a file was brought to the helper */
+	bool brings_nothing;		       /* reading one did harm: none is brought any more */
+	bool has_ended;			       /* its memory cannot be read any more */
+	struct code_process *next, **link;     /* in the list of all; that which leads here */
 };
 
 struct code_spaces {
@@ -135,8 +137,8 @@ void code_functions_free(struct code_process *cp);
 void code_functions_bury(struct code_process *cp);
 void code_thing_fini(struct code_process *cp, struct code_thing *t);
 
-/* Looks at the tokens of all that was in use of late. Returns whether that was possible. */
-bool code_check_all(struct code_process *cp);
+/* Looks at the tokens of all that was in use of late. */
+void code_check_used(struct code_process *cp);
 
 /* Notes that a sample taken at @time_ns has a frame in @t. Returns whether it was there then, as far as can be known: looks
  * at the tokens of all that is in use unless that was done since. */

@@ -55,8 +55,9 @@ static struct {
 	struct made_function functions[4];
 	struct {
 		uint64_t addr, value;
-	} words[8]; /* of its memory; those of address 0 are not there */
-	size_t cut; /* bytes less than the reply should have */
+	} words[8];	/* of its memory; those of address 0 are not there; where the runtime is mapped is one always */
+	bool has_ended; /* ... but for this */
+	size_t cut;	/* bytes less than the reply should have */
 	void (*on_ask)(uint32_t op);
 	/* what was asked */
 	uint32_t calls[CODE_OP_FILE + 1], forgotten_cnt, forgotten, number, word_cnt, given_cnt;
@@ -270,7 +271,7 @@ static int answer_words(const uint64_t *addrs, size_t count, struct buf *reply)
 {
 	made.word_cnt = (uint32_t)count;
 	for (size_t i = 0; i < count; i++) {
-		struct code_word word = { 0 };
+		struct code_word word = { 0, addrs[i] == RUNTIME_AT && !made.has_ended };
 
 		for (size_t k = 0; k < ARRAY_LEN(made.words); k++)
 			if (addrs[i] && made.words[k].addr == addrs[i])

@@ -167,7 +167,7 @@ static void tokens_are_looked_at_when_a_sample_is_younger(void **state)
 	assert_int_equal(made.calls[CODE_OP_WORDS], 0);
 	assert_int_equal(name(user, 2, read_ns + 1, false), 2);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 1); /* of both at once */
-	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS);
+	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS + 1);
 	assert_int_equal(piece->thing.checked_ns, read_ns + 10);
 	assert_int_equal(piece->thing.used_ns, read_ns + 1);
 	assert_int_equal(name(user, 2, read_ns + 10, false), 2);
@@ -175,15 +175,20 @@ static void tokens_are_looked_at_when_a_sample_is_younger(void **state)
 	assert_int_equal(name(user, 2, read_ns + 2, false), 2);
 	assert_int_equal(piece->thing.used_ns, read_ns + 10); /* of the youngest */
 	assert_int_equal(metric_of("hearth_code_checks_total"), 1);
-	/* what no sample had for long is not looked at with the others */
+	/* what no sample had for long is not looked at with the others, but alone when one has it */
 	made.now_ns = read_ns + 10 + 30 * NSEC_PER_SEC;
 	assert_int_equal(name(user, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, 1 * CODE_TOKENS);
+	assert_int_equal(made.word_cnt, 1 * CODE_TOKENS + 1);
 	assert_int_equal(name(user + 1, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS);
-	made.now_ns += 30 * NSEC_PER_SEC - 1;
+	assert_int_equal(made.word_cnt, 1 * CODE_TOKENS + 1);
+	assert_int_equal(made.calls[CODE_OP_WORDS], 3);
+	made.now_ns += 2 * NSEC_PER_SEC - 1;
 	assert_int_equal(name(user, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS);
+	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS + 1);
+	assert_int_equal(made.calls[CODE_OP_WORDS], 4);
+	made.now_ns += 30 * NSEC_PER_SEC;
+	code_spaces_look(spaces);
+	assert_int_equal(made.calls[CODE_OP_WORDS], 4); /* nothing is in use */
 }
 
 static void code_is_looked_at_between_samples(void **state)
@@ -199,7 +204,8 @@ static void code_is_looked_at_between_samples(void **state)
 	code_spaces_look(spaces);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 1);
 	assert_int_equal(piece->thing.checked_ns, made.now_ns);
-	made.words[0].addr = 0; /* it ends */
+	made.words[0].addr = 0;
+	made.has_ended = true;
 	made.now_ns += 10;
 	code_spaces_look(spaces);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 2);
@@ -214,9 +220,9 @@ static void code_that_was_there_of_late_still_counts(void **state)
 	const uint64_t user[] = { CODE_AT + 0x181 }, moment = 500 * NSEC_PER_MSEC, read_ns = made.now_ns;
 	static const struct {
 		int status;
-		bool is_read;
+		bool has_ended;
 		size_t cut;
-	} cases[] = { { 0, false, 0 }, { -EFAULT, true, 0 }, { 0, true, sizeof(struct code_word) } };
+	} cases[] = { { 0, true, 0 }, { -EFAULT, false, 0 }, { 0, false, sizeof(struct code_word) } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -224,7 +230,7 @@ static void code_that_was_there_of_late_still_counts(void **state)
 		begin(NULL);
 		made.now_ns = read_ns;
 		meet(0x180);
-		made.words[0].addr = cases[i].is_read ? WORD : 0;
+		made.has_ended = cases[i].has_ended;
 		made.status = cases[i].status;
 		made.cut = cases[i].cut;
 		assert_int_equal(name(user, 1, read_ns + moment - 1, true), 1);
@@ -266,6 +272,40 @@ static void tokens_hold_by_their_mask(void **state)
 		assert_int_equal(code_thing_is_there(code_of_process(), &piece->thing, made.now_ns + 1), cases[i].holds);
 		assert_int_equal(piece->thing.has_gone, !cases[i].holds);
 	}
+}
+
+static void take_a_millisecond(uint32_t op)
+{
+	made.now_ns += op == CODE_OP_WORDS ? NSEC_PER_MSEC : 0;
+}
+
+/* Looking at all takes a part of the time: between, what samples had of late is looked at alone. */
+static void many_tokens_are_not_looked_at_each_time(void **state)
+{
+	const uint64_t user[] = { CODE_AT + 0x181, CODE_AT + 0x281 };
+	const struct code_thing *idle;
+
+	(void)state;
+	meet(0x180);
+	idle = &meet(0x280)->thing;
+	assert_int_equal(name(user, 2, made.now_ns, false), 2);
+	made.on_ask = take_a_millisecond;
+	made.now_ns += 3 * NSEC_PER_SEC;
+	code_spaces_look(spaces);
+	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS + 1);
+	assert_int_equal(name(user, 1, made.now_ns, false), 1);
+	assert_int_equal(made.word_cnt, CODE_TOKENS + 1); /* it was idle, too */
+	made.now_ns += 10 * NSEC_PER_MSEC;
+	assert_int_equal(name(user, 1, made.now_ns, false), 1);
+	assert_int_equal(made.word_cnt, CODE_TOKENS + 1);
+	assert_true(idle->checked_ns < made.now_ns - 10 * NSEC_PER_MSEC);
+	made.now_ns += 10 * NSEC_PER_MSEC;
+	assert_int_equal(name(user, 1, made.now_ns, false), 1);
+	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS + 1);
+	assert_true(idle->checked_ns > made.now_ns - 10 * NSEC_PER_MSEC);
+	assert_int_equal(name(user, 2, made.now_ns - NSEC_PER_MSEC, false), 2);
+	assert_int_equal(made.calls[CODE_OP_WORDS], 4);
+	made.on_ask = NULL;
 }
 
 /* Memory of code may go, and the process on: its last samples are of what was there a moment ago. */
@@ -471,6 +511,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(code_is_looked_at_between_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(code_that_was_there_of_late_still_counts, begin, made_end),
 		cmocka_unit_test_setup_teardown(tokens_hold_by_their_mask, begin, made_end),
+		cmocka_unit_test_setup_teardown(many_tokens_are_not_looked_at_each_time, begin, made_end),
 		cmocka_unit_test_setup_teardown(unmapped_code_has_its_last_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(captured_words_tell_functions, begin, made_end),
 		cmocka_unit_test_setup_teardown(functions_go_when_the_sample_is_done, begin, made_end),
