@@ -194,6 +194,14 @@ struct sample_more {
 	struct wait_target target;
 };
 
+/* A word that a captured pointer led to, @beside the frame's first captured word. Objects move, so it is believed for a
+ * while only. */
+enum { FOLLOWED_SLOTS = 64, FOLLOWED_NS = 250000000 };
+struct followed {
+	__u64 at, beside, word, time_ns;
+	__u32 asid, pad;
+};
+
 struct scratch {
 	struct sample_record sample;
 	__u64 words[SCRATCH_WORDS]; /* directly behind: the sections */
@@ -207,6 +215,7 @@ struct scratch {
 	struct memo_frame memo[2 * MAX_USER_FRAMES]; /* the last walk here and the present one, in turns */
 	__u32 memo_put;				     /* which half was written last */
 	__u32 memo_asid;			     /* the address space under which it was walked */
+	struct followed followed[FOLLOWED_SLOTS];
 	struct sample_more more;
 	struct probe_info probe; /* of samples with cfg_probes */
 };

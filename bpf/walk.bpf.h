@@ -317,13 +317,22 @@ static __always_inline void note_sp(struct walk *walk, struct scratch *scratch)
 	scratch->sps[masked(walk->user_cnt, MAX_USER_FRAMES - 1)] = above < SP_FAR ? above : SP_FAR;
 }
 
-/* Reads the word at @addr, out of the way of the window. It stays as it was where that cannot be read. */
-static __always_inline void follow_pointer(__u64 addr, __u64 *word)
+/* Reads the word at @addr, unless that was read of late for such a frame. It stays as it was where that cannot be read. */
+static __always_inline void follow_pointer(struct walk *walk, struct scratch *scratch, __u64 addr, __u64 beside, __u64 *word)
 {
-	__u64 next;
+	struct followed *f = &scratch->followed[masked(addr * 0x9E3779B97F4A7C15ull >> 58, FOLLOWED_SLOTS - 1)];
+	__u64 now_ns = scratch->sample.hdr.time_ns;
 
-	if (!bpf_probe_read_user(&next, sizeof(next), (void *)addr))
-		*word = next;
+	if (f->at != addr || f->beside != beside || f->asid != walk->asid || now_ns - f->time_ns > FOLLOWED_NS) {
+		f->at = 0;
+		if (bpf_probe_read_user(&f->word, sizeof(f->word), (void *)addr))
+			return;
+		f->at = addr;
+		f->beside = beside;
+		f->asid = walk->asid;
+		f->time_ns = now_ns;
+	}
+	*word = f->word;
 }
 
 /* Copies the words by which the runtime names the frame. */
@@ -348,7 +357,7 @@ static __always_inline int capture(struct walk *walk, struct scratch *scratch, _
 		else if (i < c->count)
 			(void)unwind_read(&memory, walk->state.fp + (__s64)c->words[i].offset, &value);
 		if (i < c->count && c->words[i].follow && value)
-			follow_pointer(value + (__s64)c->words[i].follow, &value);
+			follow_pointer(walk, scratch, value + (__s64)c->words[i].follow, scratch->captures[at + 1], &value);
 		scratch->captures[at + 1 + i] = value;
 	}
 	walk->capture_cnt += 1 + (c->count & 7);
