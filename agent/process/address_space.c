@@ -108,6 +108,22 @@ static bool same_image(const struct mapping *a, uint64_t bias, const struct file
 	return a->file == file && (!file || a->bias == bias);
 }
 
+struct mapping address_space_run(const struct address_space *as, const struct mapping *m)
+{
+	uint32_t first = (uint32_t)(m - as->maps), last = first;
+	struct mapping run = *m;
+
+	if (!m->file || !m->file->code)
+		return run;
+	while (first && same_image(&as->maps[first - 1], m->bias, m->file))
+		first--;
+	while (last + 1 < as->count && same_image(&as->maps[last + 1], m->bias, m->file))
+		last++;
+	run.start = as->maps[first].start;
+	run.end = as->maps[last].end;
+	return run;
+}
+
 static int reserve(struct address_space *as, uint32_t count)
 {
 	struct mapping *maps;
@@ -209,6 +225,15 @@ void address_space_note_not_code(struct address_space *as, uint64_t start, uint6
 	as->not_code_cnt++;
 }
 
+/* Is it in the midst of generated code, but of something else? The kernel may take all there for that code. */
+static bool is_among_code(const struct address_space *as, uint64_t start, uint64_t end, const struct file *file)
+{
+	uint64_t off;
+	const struct file *code = address_space_code_file(as, start, end, &off);
+
+	return code && code != file;
+}
+
 static bool was_not_code(const struct address_space *as, uint64_t start, uint64_t end)
 {
 	for (uint32_t i = 0; i < as->not_code_cnt && i < NOT_CODE_KEPT; i++)
@@ -242,7 +267,7 @@ int address_space_map(struct address_space **as_p, uint64_t start, uint64_t end,
 	if (overlay(as, &new)) {
 		note_replaced(as, start, end);
 		changed = true;
-	} else if (was_not_code(as, start, end)) {
+	} else if (was_not_code(as, start, end) || is_among_code(as, start, end, file)) {
 		renew_asid(as);
 		changed = true;
 	}

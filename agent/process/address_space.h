@@ -86,6 +86,10 @@ void address_space_note_not_code(struct address_space *as, uint64_t start, uint6
 /* The mapping that holds @addr or NULL. */
 const struct mapping *address_space_find(const struct address_space *as, uint64_t addr);
 
+/* @m, one of @as; of generated code with the ones before and behind it that are of the same code, and with all that is
+ * between them, which is no code: a runtime maps pieces, but keeps the range for itself. */
+struct mapping address_space_run(const struct address_space *as, const struct mapping *m);
+
 /* The mapping that covers most of the piece of 2^@shift bytes around @addr (the first of equals); NULL when none does. */
 const struct mapping *address_space_owner(const struct address_space *as, uint64_t addr, unsigned shift);
 

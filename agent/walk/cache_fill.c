@@ -14,8 +14,9 @@
 
 enum {
 	RECENT_SLOTS = 16384,
-	MAX_PREFILL = 256,     /* pieces of a new process told to the kernel at once */
-	MAX_HOT_BLOCKS = 4096, /* of a file: a quarter of the smallest cache */
+	MAX_PREFILL = 256,		       /* pieces of a new process told to the kernel at once */
+	SMALL_BYTES = 4 << MAPPING_PAGE_SHIFT, /* of a mapping that is told page by page */
+	MAX_HOT_BLOCKS = 4096,		       /* of a file: a quarter of the smallest cache */
 	FILL_BYTES = 4 * CODE_BLOCK_BYTES,
 };
 
@@ -108,14 +109,22 @@ static void put_mapping(struct cache_fill *c, const struct address_space *as, ui
 	metric_add(sampler_set_mapping(c->sampler, &value) ? c->errors : c->mappings, 1);
 }
 
+static bool is_of_same_code(const struct mapping *a, const struct mapping *b)
+{
+	return a && b && a->file && a->file->code && a->file == b->file;
+}
+
 /* The largest pieces around @addr that belong to @m, or, if that is NULL, to none. */
 static unsigned shift_of(const struct address_space *as, uint64_t addr, const struct mapping *m)
 {
 	static const unsigned shifts[] = { MAPPING_HUGE_SHIFT, MAPPING_BIG_SHIFT };
 
-	for (size_t i = 0; i < ARRAY_LEN(shifts); i++)
-		if (address_space_owner(as, addr, shifts[i]) == m)
+	for (size_t i = 0; i < ARRAY_LEN(shifts); i++) {
+		const struct mapping *owner = address_space_owner(as, addr, shifts[i]);
+
+		if (owner == m || is_of_same_code(owner, m))
 			return shifts[i];
+	}
 	return MAPPING_PAGE_SHIFT;
 }
 
@@ -123,10 +132,13 @@ void cache_fill_mapping(struct cache_fill *c, struct address_space *as, uint64_t
 			enum mapping_kind kind)
 {
 	unsigned shift = shift_of(as, addr, m);
+	struct mapping run;
 
 	if (!m)
 		address_space_note_not_code(as, addr >> shift << shift, ((addr >> shift) + 1) << shift);
-	put_mapping(c, as, addr, shift, m, kind);
+	else
+		run = address_space_run(as, m);
+	put_mapping(c, as, addr, shift, m ? &run : NULL, kind);
 }
 
 static enum mapping_kind kind_of(const struct mapping *m)
@@ -143,16 +155,17 @@ void cache_fill_address_space(struct cache_fill *c, const struct address_space *
 		return;
 	for (uint32_t i = 0; i < as->count; i++) {
 		const struct mapping *m = &as->maps[i];
+		struct mapping run = address_space_run(as, m);
 
 		if ((!m->file || m->is_foreign) && makes_code) /* a runtime may yet say that it keeps code there */
 			continue;
 		for (uint64_t addr = m->start; addr < m->end && left; left--) {
 			unsigned shift = shift_of(as, addr, m);
 
-			if (shift == MAPPING_PAGE_SHIFT)
+			if (shift == MAPPING_PAGE_SHIFT && m->end - m->start > SMALL_BYTES)
 				shift = MAPPING_BIG_SHIFT;
 			else
-				put_mapping(c, as, addr, shift, m, kind_of(m));
+				put_mapping(c, as, addr, shift, &run, kind_of(m));
 			addr = ((addr >> shift) + 1) << shift;
 		}
 	}

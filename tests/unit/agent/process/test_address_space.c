@@ -382,12 +382,60 @@ static void test_code(void **state)
 	assert_int_equal(files[0].refs + files[1].refs, 0);
 }
 
+/* In BASE + [16, 32) pages. */
+static struct file *wide_code_at(const struct as_code *code, uint64_t start, uint64_t end, uint64_t *off_ret)
+{
+	(void)code;
+	*off_ret = start - BASE;
+	return start >= BASE + 16 * PAGE && end <= BASE + 32 * PAGE ? &files[1] : NULL;
+}
+
+static void check_run(const struct address_space *as, uint64_t page, uint64_t first, uint64_t end)
+{
+	struct mapping run = address_space_run(as, address_space_find(as, BASE + page * PAGE));
+
+	assert_int_equal(run.start, BASE + first * PAGE);
+	assert_int_equal(run.end, BASE + end * PAGE);
+	assert_ptr_equal(run.file, address_space_find(as, BASE + page * PAGE)->file);
+}
+
+/* Pieces of the same generated code are one run, until something else is among them: then the kernel's entries are wrong. */
+static void test_runs_of_code(void **state)
+{
+	struct as_code code = { .refs = 1, .free = free_code, .file_at = wide_code_at };
+	struct address_space *as = address_space_new();
+	uint32_t asid;
+
+	(void)state;
+	make_files();
+	files[1].code = (void *)&code;
+	assert_non_null(as);
+	for (uint64_t page = 8; page < 40; page += 4)
+		assert_true(address_space_map(&as, BASE + page * PAGE, BASE + (page + 1) * PAGE, 0, NULL) >= 0);
+	assert_int_equal(address_space_set_code(&as, &code), 1);
+	check_run(as, 12, 12, 13); /* no code */
+	check_run(as, 32, 32, 33);
+	check_run(as, 16, 16, 29);
+	check_run(as, 20, 16, 29);
+	check_run(as, 28, 16, 29);
+	asid = as->asid;
+	assert_int_equal(address_space_map(&as, BASE + 18 * PAGE, BASE + 19 * PAGE, 18 * PAGE, &files[1]), 0);
+	assert_int_equal(address_space_map(&as, BASE + 14 * PAGE, BASE + 15 * PAGE, 0, &files[0]), 0);
+	assert_int_equal(as->asid, asid);
+	assert_int_equal(address_space_map(&as, BASE + 22 * PAGE, BASE + 23 * PAGE, 0, &files[0]), 1);
+	assert_int_not_equal(as->asid, asid);
+	check_run(as, 16, 16, 21);
+	check_run(as, 22, 22, 23);
+	check_run(as, 28, 24, 29);
+	address_space_put(as);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_model), cmocka_unit_test(test_owner_of_equals),
 		cmocka_unit_test(test_stale),	      cmocka_unit_test(test_chains_told),
-		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_code),	      cmocka_unit_test(test_runs_of_code),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
