@@ -159,15 +159,17 @@ void cache_fill_address_space(struct cache_fill *c, const struct address_space *
 
 		if ((!m->file || m->is_foreign) && makes_code) /* a runtime may yet say that it keeps code there */
 			continue;
-		for (uint64_t addr = m->start; addr < m->end && left; left--) {
+		for (uint64_t addr = run.start; addr < run.end && left; left--) {
 			unsigned shift = shift_of(as, addr, m);
 
-			if (shift == MAPPING_PAGE_SHIFT && m->end - m->start > SMALL_BYTES)
+			if (shift == MAPPING_PAGE_SHIFT && run.end - run.start > SMALL_BYTES)
 				shift = MAPPING_BIG_SHIFT;
 			else
 				put_mapping(c, as, addr, shift, &run, kind_of(m));
 			addr = ((addr >> shift) + 1) << shift;
 		}
+		while (i + 1 < as->count && as->maps[i + 1].start < run.end)
+			i++;
 	}
 }
 

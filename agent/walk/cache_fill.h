@@ -31,9 +31,7 @@ void cache_fill_begin(struct cache_fill *c, uint64_t now_ns, uint64_t kept_ns);
 void cache_fill_mapping(struct cache_fill *c, struct address_space *as, uint64_t addr, const struct mapping *m,
 			enum mapping_kind kind);
 
-/* All mappings of a process that is seen for the first time, or under another asid: few entries, and its next sample finds
- * them.
- */
+/* All mappings of a process that is seen for the first time, or under another asid: few entries for its next samples. */
 void cache_fill_address_space(struct cache_fill *c, const struct address_space *as);
 
 /* Puts in the block of code that @va is in. */
