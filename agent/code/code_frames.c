@@ -45,27 +45,25 @@ static void drop_idle(struct code_process *cp, struct code_thing *wanted, uint64
 	cp->watched_cnt = n;
 }
 
-/* Has the memory of token @k been given back? It cannot be read, or reads as zeroes. */
+/* Has the memory of @token been given back? It cannot be read, or reads as zeroes. */
 static bool was_given_back(const struct code_token *token, const struct code_word *word)
 {
 	return token->mask && (!word->is_read || (token->value && !word->value));
 }
 
-static bool differs(const struct code_thing *t, const struct code_word *words)
-{
-	for (int k = 0; k < CODE_TOKENS; k++)
-		if (t->tokens[k].mask && (words[k].value & t->tokens[k].mask) != t->tokens[k].value &&
-		    !was_given_back(&t->tokens[k], &words[k]))
-			return true;
-	return false;
-}
+enum look { SAME, CHANGED, GIVEN_BACK };
 
-static bool is_complete(const struct code_thing *t, const struct code_word *words)
+static enum look look_at(const struct code_thing *t, const struct code_word *words)
 {
-	for (int k = 0; k < CODE_TOKENS; k++)
+	enum look look = SAME;
+
+	for (int k = 0; k < CODE_TOKENS; k++) {
 		if (was_given_back(&t->tokens[k], &words[k]))
-			return false;
-	return true;
+			look = GIVEN_BACK;
+		else if ((words[k].value & t->tokens[k].mask) != t->tokens[k].value && t->tokens[k].mask)
+			return CHANGED;
+	}
+	return look;
 }
 
 /* Memory that was given back cannot be looked at. Code that was the same when it was last looked at is taken for
@@ -99,11 +97,12 @@ static bool check(struct code_process *cp, struct code_thing *const *things, uin
 	cp->has_ended = !words[word_cnt - 1].is_read;
 	for (uint32_t i = 0; i < count && !cp->has_ended; i++, words += CODE_TOKENS) {
 		struct code_thing *t = things[i];
+		enum look look = look_at(t, words);
 
-		if (differs(t, words) || (!is_complete(t, words) && !was_there_of_late(t, now_ns)))
-			t->has_gone = cp->has_gone = true;
-		else if (is_complete(t, words))
+		if (look == SAME)
 			t->checked_ns = now_ns;
+		else if (look == CHANGED || !was_there_of_late(t, now_ns))
+			t->has_gone = cp->has_gone = true;
 	}
 	return !cp->has_ended;
 }

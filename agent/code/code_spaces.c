@@ -439,13 +439,13 @@ static bool meet(struct code_spaces *cs, struct process *p)
 	struct code_request request;
 	uint64_t hash;
 
-	if (!cp && !runtime)
+	if (cp ? cp->is_hostile : !runtime)
 		return false;
 	memory_bytes = memory_of(p->as, memory) * sizeof(*memory);
 	hash = XXH3_64bits(memory, memory_bytes);
 	if (cp)
 		cp->is_behind = hash != cp->asked_memory;
-	if (cp && (is_too_early(cp) || cp->is_hostile))
+	if (cp && is_too_early(cp))
 		return false;
 	if (!cp) {
 		cp = process_new(cs, p, runtime);

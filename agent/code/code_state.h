@@ -141,7 +141,7 @@ void code_thing_fini(struct code_process *cp, struct code_thing *t);
 void code_check_used(struct code_process *cp);
 
 /* Notes that a sample taken at @time_ns has a frame in @t. Returns whether it was there then, as far as can be known: looks
- * at the tokens of all that is in use unless that was done since. */
+ * at its tokens, and at others' that are in use, unless that was done since. */
 bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns);
 
 #endif

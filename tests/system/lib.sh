@@ -64,6 +64,13 @@ start_record() {
 	until_true 60 grep -q "profiles go to" record.out.err || fail "no recording after 60 s: $(cat record.out.err)"
 }
 
+# start_metrics OUTPUT OPTION...: `hearth run` in the background, until it says where its /metrics are; sets metrics to the address
+start_metrics() {
+	start "$1" "$HEARTH" run "${@:2}"
+	until_true 20 grep -q ' for /metrics alone' "$1.err" || fail "no metrics: $(cat "$1.err")"
+	metrics=$(sed -n 's/.*listening on \(http:[^ ]*\) for \/metrics alone/\1/p' "$1.err")
+}
+
 # stop PID: as Ctrl-C does; fails unless it was still there, and ends with status 0
 stop() {
 	local status=0

@@ -7,10 +7,8 @@ need_bpf
 
 # hearth NAME ARG...: in the background, until it says where its metrics are; sets metrics, and pid
 hearth() {
-	start "$1" "$HEARTH" run --report-interval 500ms "${@:2}"
+	start_metrics "$1" --report-interval 500ms "${@:2}"
 	pid=$started
-	until_true 20 grep -q ' for /metrics alone' "$1.err" || fail "no metrics: $(cat "$1.err")"
-	metrics=$(sed -n 's/.*listening on \(http:[^ ]*\) for \/metrics alone/\1/p' "$1.err")
 }
 
 # get STATUS CURL-OPTION... URL

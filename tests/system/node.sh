@@ -74,9 +74,7 @@ done
 # A node that never compiles has no code but its file's: the kernel finds it as soon as it is known.
 start deep "$node" --no-opt --no-sparkplug "$TOP/tools/bench/load/deep.js" 10
 node_pid=$started
-start metrics "$HEARTH" run -F 399 --report-interval 1s -p "$node_pid" --http-address off --metrics-address 127.0.0.1:0
-until_true 20 grep -q ' for /metrics alone' metrics.err || fail "no metrics: $(cat metrics.err)"
-metrics=$(sed -n 's/.*listening on \(http:[^ ]*\) for \/metrics alone/\1/p' metrics.err)
+start_metrics metrics -F 399 --report-interval 1s -p "$node_pid" --http-address off --metrics-address 127.0.0.1:0
 # sum SERIES: of the metrics that begin so
 sum() { curl -s "$metrics/metrics" | awk -v series="$1" 'index($0, series) == 1 { n += $NF } END { print n + 0 }'; }
 has_taken() { [ "$(sum hearth_samples_taken_total)" -ge "$1" ]; }

@@ -170,6 +170,13 @@ static void questions_become_rarer(void **state)
 	assert_int_equal(made.published_cnt, 2);
 }
 
+/* Meeting the process finds nothing new; by then @asked questions were asked of it. */
+static void meets_nothing(uint32_t asked)
+{
+	assert_false(code_spaces_meet(spaces, &process));
+	assert_int_equal(made.calls[CODE_OP_RANGES], asked);
+}
+
 /* New memory is asked about soon, however long ago the last code was found; once. */
 static void new_memory_does_not_wait(void **state)
 {
@@ -182,28 +189,22 @@ static void new_memory_does_not_wait(void **state)
 		assert_false(code_spaces_meet(spaces, &process));
 	}
 	wait_ms(20);
-	assert_false(code_spaces_meet(spaces, &process));
-	assert_int_equal(made.calls[CODE_OP_RANGES], before + 9);
+	meets_nothing(before + 9);
 	map_at(0x70000000, 0x70001000, 0, NULL);
-	assert_false(code_spaces_meet(spaces, &process));
-	assert_int_equal(made.calls[CODE_OP_RANGES], before + 10);
+	meets_nothing(before + 10);
 	assert_int_equal(made.given_cnt, 2);
 	wait_ms(1999);
-	assert_false(code_spaces_meet(spaces, &process));
-	assert_int_equal(made.calls[CODE_OP_RANGES], before + 10);
+	meets_nothing(before + 10);
 	map_at(0x72000000, 0x72001000, 0, NULL);
-	assert_false(code_spaces_meet(spaces, &process));
-	assert_int_equal(made.calls[CODE_OP_RANGES], before + 11);
+	meets_nothing(before + 11);
 	map_at(0x74000000, 0x74001000, 0, NULL);
 	wait_ms(19);
 	assert_false(code_spaces_is_behind(process.as));
-	assert_false(code_spaces_meet(spaces, &process));
+	meets_nothing(before + 11);
 	assert_true(code_spaces_is_behind(process.as));
-	assert_int_equal(made.calls[CODE_OP_RANGES], before + 11);
 	wait_ms(1);
-	assert_false(code_spaces_meet(spaces, &process));
+	meets_nothing(before + 12);
 	assert_false(code_spaces_is_behind(process.as));
-	assert_int_equal(made.calls[CODE_OP_RANGES], before + 12);
 }
 
 /* Files are asked in the order of readers, then of their ids; after the last one comes the first again. */
