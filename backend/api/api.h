@@ -26,14 +26,16 @@ struct api_file;
 struct api_export {
 	/* The content type and the end of the name of files of @format, NULL when there is no such format. */
 	const char *(*suffix)(const char *format, const char **content_type_ret);
-	/* Begins a file of @format, the caller's to free. 0 or -errno. */
-	int (*begin)(const char *format, struct api_file **ret);
+	/* Begins a file of @format, the caller's to free. What grows large may be put into @disk, an empty file that can be
+	 * written to and stays the caller's; -1: there is none. 0 or -errno. */
+	int (*begin)(const char *format, int disk, struct api_file **ret);
 	/* Adds @profiles; all that are added are one file together. 0 or -errno. */
 	int (*add)(struct api_file *file, struct profiles *profiles);
-	/* Bytes of memory that the file holds. */
-	size_t (*memory_bytes)(const struct api_file *file);
-	/* Writes the file to @out, which is empty; nothing may be added afterwards. 0 or -errno. */
-	int (*write)(struct api_file *file, struct buf *out);
+	/* Bytes that the file has in memory and on disk. */
+	size_t (*held_bytes)(const struct api_file *file);
+	/* Writes the file to @out, which is empty; nothing may be added afterwards. *@is_on_disk_ret: all of it is in @disk
+	 * instead. 0 or -errno. */
+	int (*write)(struct api_file *file, struct buf *out, bool *is_on_disk_ret);
 	void (*free)(struct api_file *file); /* accepts NULL */
 };
 
@@ -55,7 +57,12 @@ struct api_answer {
 	const char *content_type;
 	char file_name[128]; /* "" or what the browser is to save it as */
 	struct buf body;
+	bool is_on_disk; /* the body is all of the file @disk instead; owned */
+	int disk;
 };
+
+/* Takes the body away. Accepts an answer without one. */
+void api_answer_fini(struct api_answer *answer);
 
 /* How long one question may take. */
 struct api_budget {

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/api/api_call.h"
 #include "backend/api/api_join.h"
@@ -232,6 +233,14 @@ static void answer_error(struct api_call *call, const char *path, int err)
 	answer->content_type = "application/json"; /* of errors, whatever was asked in */
 	buf_reset(&answer->body);
 	api_write_connect_error(&answer->body, status, text);
+}
+
+void api_answer_fini(struct api_answer *answer)
+{
+	buf_fini(&answer->body);
+	if (answer->is_on_disk)
+		close(answer->disk);
+	answer->is_on_disk = false;
 }
 
 int api_answer(struct api *api, const char *path, const struct query_params *params, const struct api_budget *budget,

@@ -33,23 +33,21 @@ int api_symbols_init(struct api *api)
 {
 	struct store *store = api->config.store;
 	struct store_status status = { .kind = NULL };
-	const char *folder;
 	int err;
 
 	(void)store->read->status(store, &status); /* a server may be away */
+	api->folder = strdup(status.folder ? status.folder : "/tmp");
+	if (!api->folder)
+		return -ENOMEM;
 	if (!store->write->name_frames || !status.kind)
 		return 0;
-	folder = status.folder;
-	err = bare_names_new(store, folder, &api->names);
+	err = bare_names_new(store, status.folder, &api->names);
 	if (err == -ENOMEM)
 		return err;
-	if (err) {
-		log_warn("symbols cannot be sent to this store, its folder %s/symbols cannot be used: %s", folder,
+	if (err)
+		log_warn("symbols cannot be sent to this store, its folder %s/symbols cannot be used: %s", status.folder,
 			 strerror(-err));
-		return 0;
-	}
-	api->folder = strdup(folder ? folder : "/tmp");
-	return api->folder ? 0 : -ENOMEM;
+	return 0;
 }
 
 void api_symbols_fini(struct api *api)

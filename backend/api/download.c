@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The selection as a file of any format. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "backend/api/api_call.h"
 #include "backend/store/store_read.h"
@@ -17,12 +19,15 @@ struct download {
 	const struct api_call *call;
 	const struct api_export *exports;
 	struct api_file *file; /* owned */
+	int disk;	       /* for what grows large; -1: there is none; owned */
 };
 
 static void download_fini(struct download *d)
 {
 	if (d->file)
 		d->exports->free(d->file);
+	if (d->disk >= 0)
+		close(d->disk);
 }
 
 static int take_piece(void *arg, struct profiles *p)
@@ -35,19 +40,20 @@ static int take_piece(void *arg, struct profiles *p)
 		err = profiles_hide_addresses(p, &hidden);
 	err = err ? err : d->exports->add(d->file, hidden ? hidden : p);
 	profiles_put(hidden);
-	return err ? err : api_within(d->call, d->exports->memory_bytes(d->file));
+	return err ? err : api_within(d->call, d->exports->held_bytes(d->file));
 }
 
 static int write_selection(struct api_call *call, const char *format)
 {
 	const struct api_export *exports = call->api->config.exports;
-	AUTO(download_fini) struct download download = { .call = call, .exports = exports };
+	AUTO(download_fini) struct download download = { .call = call, .exports = exports, .disk = -1 };
 	AUTO(query_fini) struct query q = { 0 };
 	struct api_answer *answer = call->answer;
 	const char *suffix = exports ? exports->suffix(format, &answer->content_type) : NULL;
 	time_t from;
 	struct tm tm;
 	char when[32];
+	bool is_on_disk;
 	int err;
 
 	if (!suffix) {
@@ -55,11 +61,17 @@ static int write_selection(struct api_call *call, const char *format)
 		return -EINVAL;
 	}
 	err = query_read(&q, &call->ctx, call->params, "", &call->error);
-	err = err ? err : exports->begin(format, &download.file);
+	if (!err && call->api->folder) /* else all of it stays in memory */
+		download.disk = open(call->api->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	err = err ? err : exports->begin(format, download.disk, &download.file);
 	err = err ? err : call->ctx.store->read->export(call->ctx.store, &q.sel, take_piece, &download);
-	err = err ? err : exports->write(download.file, &answer->body);
+	err = err ? err : exports->write(download.file, &answer->body, &is_on_disk);
 	if (err)
 		return err;
+	if (is_on_disk) {
+		answer->is_on_disk = true;
+		answer->disk = MOVE_FD(download.disk);
+	}
 	from = (time_t)(q.sel.from_ns / NSEC_PER_SEC);
 	gmtime_r(&from, &tm);
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);

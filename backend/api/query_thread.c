@@ -119,6 +119,8 @@ static bool answer(struct lane *lane, struct query_job *job)
 		api_clear(lane->api, &job->answer);
 	else if (api_answer(lane->api, job->path, &job->params, &budget, &job->answer) == -ETIMEDOUT && budget.is_trial)
 		return false;
+	if (job->answer.is_on_disk)
+		return true;
 	job->hash = XXH3_64bits(body->data ? body->data : (const uint8_t *)"", body->len);
 	if (!job->pack || body->len < PACK_BYTES || gzip_pack(body->data, body->len, GZIP_LEVEL, &packed)) {
 		buf_fini(&packed);
@@ -277,7 +279,8 @@ static void end_same(struct query_thread *t, struct query_job *job, bool is_answ
 {
 	struct query_job *next, **at = &t->first;
 
-	is_answered = is_answered && !atomic_load(&job->is_unwanted) && job->answer.body.len <= SHARED_BYTES;
+	is_answered = is_answered && !atomic_load(&job->is_unwanted) && !job->answer.is_on_disk &&
+		      job->answer.body.len <= SHARED_BYTES;
 	for (struct query_job *other = job->same; other; other = next) {
 		next = other->next;
 		if (t->is_ended || atomic_load(&other->is_unwanted) || (is_answered && !copy_answer(other, job))) {

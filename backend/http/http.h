@@ -101,6 +101,8 @@ struct reply {
 	const struct reply_header *headers; /* further ones up to a name of NULL, or NULL; they outlive the request */
 	bool close;			    /* the connection ends with it; a body that has not come is not read */
 	struct buf body;
+	bool is_file; /* the body is all of @file instead; owned */
+	int file;
 };
 
 /* NEW -> [WAITING] -> BODY <-> [GROWING] -> [TAKEN] -> ANSWERED, and GONE from any of them. In states in brackets its
@@ -248,6 +250,9 @@ void login_session(struct request *r);
 
 /* The reply is r->reply.body as it stands. */
 void reply_body(struct request *r, unsigned status, const char *content_type);
+
+/* The reply is all of the file @fd, which is taken. */
+void reply_file(struct request *r, unsigned status, const char *content_type, int fd);
 void reply_text(struct request *r, unsigned status, const char *text);
 /* Refuses, and counts @why: google.rpc.Status in the request's content type, or text where it has none that we speak. */
 void reply_refuse(struct request *r, unsigned status, enum rejection why, const char *fmt, ...)
@@ -256,6 +261,8 @@ void reply_refuse(struct request *r, unsigned status, enum rejection why, const 
 void reply_taken(struct request *r, int64_t rejected, const char *message);
 /* Hands the decided reply to libmicrohttpd. */
 enum MHD_Result reply_send(struct request *r, bool close);
+/* Frees what the reply has; afterwards it has no body. */
+void reply_fini(struct reply *reply);
 
 /* cors.c: whether origins may be named for the request's path; the origin to name in the answer, or NULL; a preflight of one
  * that may send; and the headers that say so. */

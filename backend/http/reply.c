@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "backend/http/http.h"
 #include "backend/http/recent.h"
@@ -34,6 +36,22 @@ void reply_body(struct request *r, unsigned status, const char *content_type)
 {
 	r->reply.status = status;
 	r->reply.content_type = content_type;
+}
+
+void reply_file(struct request *r, unsigned status, const char *content_type, int fd)
+{
+	reply_fini(&r->reply);
+	r->reply.is_file = true;
+	r->reply.file = fd;
+	reply_body(r, status, content_type);
+}
+
+void reply_fini(struct reply *reply)
+{
+	buf_fini(&reply->body);
+	if (reply->is_file)
+		close(reply->file);
+	reply->is_file = false;
 }
 
 void reply_text(struct request *r, unsigned status, const char *text)
@@ -180,16 +198,35 @@ static void note(const struct request *r, unsigned status)
 	recent_add(r->path ? r->path : "?", status, r->received_bytes, &headers);
 }
 
-enum MHD_Result reply_send(struct request *r, bool close)
+static struct MHD_Response *file_response(struct reply *reply)
 {
-	struct reply *reply = &r->reply;
+	struct stat st;
+	struct MHD_Response *response = fstat(reply->file, &st)
+						? NULL
+						: MHD_create_response_from_fd64((uint64_t)st.st_size, reply->file);
+
+	reply->is_file = !response;
+	return response;
+}
+
+static struct MHD_Response *body_response(struct reply *reply)
+{
 	size_t len = 0;
 	void *data = buf_take(&reply->body, &len);
 	struct MHD_Response *response = MHD_create_response_from_buffer(data ? len : 0, data, MHD_RESPMEM_MUST_FREE);
-	if (!response) {
+
+	if (!response)
 		free(data);
+	return response;
+}
+
+enum MHD_Result reply_send(struct request *r, bool close)
+{
+	struct reply *reply = &r->reply;
+	struct MHD_Response *response = reply->is_file ? file_response(reply) : body_response(reply);
+
+	if (!response)
 		return MHD_NO;
-	}
 
 	enum MHD_Result ret = MHD_NO;
 	if (add_headers(r, response, close))

@@ -195,7 +195,7 @@ void request_end(void *arg, struct MHD_Connection *mhd, void **context, enum MHD
 		r->route->end(r);
 	ingest_cancel(&r->ingest);
 	body_fini(&r->ingest.body);
-	buf_fini(&r->reply.body);
+	reply_fini(&r->reply);
 	free(r);
 }
 

@@ -45,7 +45,7 @@ static void api_request_free(struct api_request *a)
 	free(a->path);
 	if (a->job.symbols_fd >= 0)
 		close(a->job.symbols_fd);
-	buf_fini(&a->job.answer.body);
+	api_answer_fini(&a->job.answer);
 	free(a);
 }
 
@@ -91,7 +91,8 @@ static void set_headers(struct api_request *a)
 	a->headers[n++] = (struct reply_header){ "X-Content-Type-Options", "nosniff" };
 	a->headers[n++] = (struct reply_header){ "Content-Security-Policy", "default-src 'none'; sandbox" };
 	a->headers[n++] = (struct reply_header){ "Cross-Origin-Resource-Policy", "same-origin" };
-	a->headers[n++] = (struct reply_header){ MHD_HTTP_HEADER_ETAG, a->etag };
+	if (!answer->is_on_disk) /* another file would have other ids of profiles */
+		a->headers[n++] = (struct reply_header){ MHD_HTTP_HEADER_ETAG, a->etag };
 	if (a->job.is_packed)
 		a->headers[n++] = (struct reply_header){ MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip" };
 	if (answer->file_name[0]) {
@@ -112,7 +113,10 @@ static void on_answer(struct query_job *job)
 	}
 	set_headers(a);
 	r->reply.headers = a->headers;
-	if (job->answer.status == MHD_HTTP_OK && request_has_copy(r, a->etag)) {
+	if (job->answer.is_on_disk) {
+		job->answer.is_on_disk = false;
+		reply_file(r, job->answer.status, job->answer.content_type, job->answer.disk);
+	} else if (job->answer.status == MHD_HTTP_OK && request_has_copy(r, a->etag)) {
 		reply_body(r, MHD_HTTP_NOT_MODIFIED, job->answer.content_type);
 	} else {
 		r->reply.body = job->answer.body;

@@ -2,7 +2,7 @@
 /*
  * The selected part of the store comes in pieces, each with a dictionary of its own; a file has one. One piece is written as
  * it is. Several are joined as in a capture on disk: a stream of messages whose dictionaries continue one another, which is
- * one message, too. Only that stream is kept between them. Runs on the query thread.
+ * one message, too. Only that stream is kept between them; of a file that is this stream, on disk. Runs on the query thread.
  */
 #include "cmd/files/exports.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "cmd/files/formats.h"
 #include "proto/otlp/otlp.h"
 #include "proto/profiles_builder.h"
@@ -18,11 +19,13 @@
 struct api_file {
 	const struct format *format;
 	struct profiles *only; /* the first piece, a reference, until there is a second one */
-	struct buf stream;     /* of the pieces, unless there is only one */
+	struct buf stream;     /* of the pieces, unless there is only one: what is not on disk of it */
+	int disk;	       /* borrowed; -1: there is none */
+	size_t disk_bytes;
 	struct otlp_continuation cont;
 };
 
-static int file_begin(const char *name, struct api_file **ret)
+static int file_begin(const char *name, int disk, struct api_file **ret)
 {
 	const struct format *format = format_by_name(name);
 	struct api_file *f = format ? calloc(1, sizeof(*f)) : NULL;
@@ -31,15 +34,29 @@ static int file_begin(const char *name, struct api_file **ret)
 		return format ? -ENOMEM : -EINVAL;
 	f->format = format;
 	f->stream = BUF_EMPTY;
+	f->disk = format == &format_otlp ? disk : -1;
 	*ret = f;
 	return 0;
+}
+
+/* Puts the stream on disk, where it is to be. */
+static int put_on_disk(struct api_file *f)
+{
+	int err = f->stream.failed ? -ENOMEM : 0;
+
+	if (f->disk < 0 || err)
+		return err;
+	err = io_write_all(f->disk, f->stream.data, f->stream.len);
+	f->disk_bytes += f->stream.len;
+	buf_reset(&f->stream);
+	return err;
 }
 
 static int file_add(struct api_file *f, struct profiles *p)
 {
 	int err = 0;
 
-	if (!f->only && !f->stream.len) {
+	if (!f->only && !f->stream.len && !f->disk_bytes) {
 		f->only = profiles_get(p);
 		return 0;
 	}
@@ -47,12 +64,13 @@ static int file_add(struct api_file *f, struct profiles *p)
 		err = otlp_encode(f->only, &f->cont, &f->stream);
 	profiles_put(f->only);
 	f->only = NULL;
-	return err ? err : otlp_encode(p, &f->cont, &f->stream);
+	err = err ? err : otlp_encode(p, &f->cont, &f->stream);
+	return err ? err : put_on_disk(f);
 }
 
-static size_t file_memory_bytes(const struct api_file *f)
+static size_t file_held_bytes(const struct api_file *f)
 {
-	return f->stream.cap + (f->only ? profiles_memory_bytes(f->only) : 0);
+	return f->disk_bytes + f->stream.cap + (f->only ? profiles_memory_bytes(f->only) : 0);
 }
 
 static int make_empty(struct profiles **ret)
@@ -77,11 +95,14 @@ static int read_stream(struct api_file *f)
 	return err;
 }
 
-static int file_write(struct api_file *f, struct buf *out)
+static int file_write(struct api_file *f, struct buf *out, bool *is_on_disk_ret)
 {
 	AUTO(buf_fini) struct buf left_out = BUF_EMPTY;
 	int err = 0;
 
+	*is_on_disk_ret = f->disk_bytes;
+	if (f->disk_bytes)
+		return 0;
 	if (f->stream.len && f->format == &format_otlp) {
 		buf_fini(out);
 		*out = f->stream;
@@ -131,7 +152,7 @@ const struct api_export exports = {
 	.suffix = export_suffix,
 	.begin = file_begin,
 	.add = file_add,
-	.memory_bytes = file_memory_bytes,
+	.held_bytes = file_held_bytes,
 	.write = file_write,
 	.free = file_free,
 };

@@ -21,7 +21,7 @@
 #include "base/vec.h"
 #include "proto/otlp/otlp.h"
 
-enum { PROFILE_ID_BYTES = 16, PIECE_BYTES = 4 << 20 };
+enum { PROFILE_ID_BYTES = 16, PIECE_BYTES = 2 << 20 };
 
 /* A selected event: what makes a sample, and its time. */
 struct picked {

@@ -284,8 +284,9 @@ struct api_file {
 	size_t pieces, bytes;
 };
 
-static int export_begin(const char *format, struct api_file **ret)
+static int export_begin(const char *format, int disk, struct api_file **ret)
 {
+	(void)disk;
 	*ret = calloc(1, sizeof(**ret));
 	snprintf((*ret)->format, sizeof((*ret)->format), "%s", format);
 	return 0;
@@ -303,8 +304,9 @@ static size_t export_bytes(const struct api_file *file)
 	return file->bytes;
 }
 
-static int export_write(struct api_file *file, struct buf *out)
+static int export_write(struct api_file *file, struct buf *out, bool *is_on_disk_ret)
 {
+	*is_on_disk_ret = false;
 	buf_printf(out, "%zu in %s", file->pieces, file->format);
 	return 0;
 }

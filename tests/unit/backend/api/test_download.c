@@ -2,6 +2,8 @@
 /* A selection as a file: what it is called and holds, what is refused, and hearth's own profile among all others. */
 #include "tests/unit/backend/api_table.h"
 
+#include <fcntl.h>
+
 #include "base/ourselves.h"
 #include "proto/profiles_builder.h"
 #include "tests/unit/descriptors.h"
@@ -19,6 +21,8 @@ static struct {
 	char format[32];
 	size_t added, count; /* of pieces: all, those of a file that was written */
 	int files;	     /* begun and not freed */
+	int disk;	     /* of the last file */
+	bool is_on_disk;     /* as files are from now on */
 	uint64_t address;    /* of a piece's first frame */
 	int err;
 } written;
@@ -69,11 +73,12 @@ static const char *suffix_of(const char *format, const char **content_type_ret)
 	return !strcmp(format, "x") ? ".x" : !strcmp(format, "pprof") ? ".pb.gz" : NULL;
 }
 
-static int begin_file(const char *format, struct api_file **ret)
+static int begin_file(const char *format, int disk, struct api_file **ret)
 {
+	written.disk = disk;
 	snprintf(written.format, sizeof(written.format), "%s", format);
 	written.files++;
-	return export_begin(format, ret);
+	return export_begin(format, disk, ret);
 }
 
 static int add_piece(struct api_file *file, struct profiles *p)
@@ -88,10 +93,14 @@ static size_t file_bytes(const struct api_file *file)
 	return file->pieces * PIECE_BYTES;
 }
 
-static int write_file(struct api_file *file, struct buf *out)
+static int write_file(struct api_file *file, struct buf *out, bool *is_on_disk_ret)
 {
 	written.count = file->pieces;
-	buf_printf(out, "%zu pieces", file->pieces);
+	*is_on_disk_ret = written.is_on_disk;
+	if (written.is_on_disk)
+		assert_int_equal(write(written.disk, "on disk", 7), 7);
+	else
+		buf_printf(out, "%zu pieces", file->pieces);
 	return written.err;
 }
 
@@ -277,6 +286,38 @@ static void test_errors(void **state)
 	buf_fini(&answer.body);
 }
 
+/* Does the descriptor lead to a file? */
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* A file on disk is the answer's, and nobody's who failed. */
+static void test_on_disk(void **state)
+{
+	struct api_answer answer;
+	char text[16] = "";
+
+	(void)state;
+	written.is_on_disk = true;
+	answer = answer_to("/api/v1/export", some_time, 3, false);
+	assert_int_equal(answer.status, 200);
+	assert_true(answer.is_on_disk && !answer.body.len);
+	assert_int_equal(pread(answer.disk, text, sizeof(text), 0), 7);
+	assert_string_equal(text, "on disk");
+	api_answer_fini(&answer);
+	assert_false(is_open(written.disk) || answer.is_on_disk);
+	written.err = -ENOSPC;
+	answer = answer_to("/api/v1/export", some_time, 3, false);
+	assert_false(is_open(written.disk));
+	check_text(&answer, 500, strerror(ENOSPC));
+	written.err = 0;
+	written.is_on_disk = false;
+	answer = answer_to("/api/v1/export", some_time, 3, false);
+	assert_false(is_open(written.disk)); /* nobody needs it */
+	check_text(&answer, 200, "1 pieces");
+}
+
 static void test_mistakes_in_the_selection(void **state)
 {
 	static const struct query_param none[] = { { "from", "yesterday" }, { "format", "x" } };
@@ -331,17 +372,12 @@ static void test_not_ourselves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		DOWNLOAD_TEST(test_name),
-		DOWNLOAD_TEST(test_pprof_by_its_paths),
-		DOWNLOAD_TEST(test_no_format),
-		DOWNLOAD_TEST(test_no_writers),
-		DOWNLOAD_TEST(test_pieces),
-		DOWNLOAD_TEST(test_hidden_addresses),
-		DOWNLOAD_TEST(test_too_much),
-		DOWNLOAD_TEST(test_errors),
-		DOWNLOAD_TEST(test_mistakes_in_the_selection),
-		DOWNLOAD_TEST(test_ourselves),
-		DOWNLOAD_TEST(test_not_ourselves),
+		DOWNLOAD_TEST(test_name),      DOWNLOAD_TEST(test_pprof_by_its_paths),
+		DOWNLOAD_TEST(test_no_format), DOWNLOAD_TEST(test_no_writers),
+		DOWNLOAD_TEST(test_pieces),    DOWNLOAD_TEST(test_hidden_addresses),
+		DOWNLOAD_TEST(test_too_much),  DOWNLOAD_TEST(test_on_disk),
+		DOWNLOAD_TEST(test_errors),    DOWNLOAD_TEST(test_mistakes_in_the_selection),
+		DOWNLOAD_TEST(test_ourselves), DOWNLOAD_TEST(test_not_ourselves),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

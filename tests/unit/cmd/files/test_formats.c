@@ -8,10 +8,12 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -190,19 +192,38 @@ static struct profiles *make(const char *function, unsigned events)
 	return p;
 }
 
-static void write_file(const char *format, struct profiles *const *pieces, size_t count, struct buf *out)
+/* With @disk >= 0 a file there that may be used; returns whether it was, and @out has what was written in any case. */
+static bool write_file_on(int disk, const char *format, struct profiles *const *pieces, size_t count, struct buf *out)
 {
 	struct api_file *file;
+	bool is_on_disk;
 	size_t least = 0;
 
-	assert_int_equal(exports.begin(format, &file), 0);
+	assert_int_equal(exports.begin(format, disk, &file), 0);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(exports.add(file, pieces[i]), 0);
-		assert_true(exports.memory_bytes(file) > least);
-		least = i ? exports.memory_bytes(file) - 1 : 0; /* the model of one is larger than the stream of two */
+		assert_true(exports.held_bytes(file) > least);
+		least = i ? exports.held_bytes(file) - 1 : 0; /* the model of one is larger than the stream of two */
 	}
-	assert_int_equal(exports.write(file, out), 0);
+	assert_int_equal(exports.write(file, out, &is_on_disk), 0);
+	if (is_on_disk) {
+		off_t end = lseek(disk, 0, SEEK_END);
+
+		assert_int_equal(out->len, 0);
+		assert_true(exports.held_bytes(file) >= (size_t)end);
+		assert_int_equal(buf_reserve(out, (size_t)end), 0);
+		assert_int_equal(pread(disk, out->data, (size_t)end, 0), end);
+		out->len = (size_t)end;
+		assert_int_equal(ftruncate(disk, 0), 0);
+		assert_int_equal(lseek(disk, 0, SEEK_SET), 0);
+	}
 	exports.free(file);
+	return is_on_disk;
+}
+
+static void write_file(const char *format, struct profiles *const *pieces, size_t count, struct buf *out)
+{
+	assert_false(write_file_on(-1, format, pieces, count, out));
 }
 
 /* None, one and several pieces become one file; OTLP, which is not read again for it, too. */
@@ -229,9 +250,40 @@ static void test_export(void **state)
 		assert_string_equal(folded.len ? buf_text(&folded) : "", lines[count]);
 		profiles_put(whole);
 	}
-	assert_int_equal(exports.begin("no such format", &file), -EINVAL);
+	assert_int_equal(exports.begin("no such format", -1, &file), -EINVAL);
 	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
 		profiles_put(pieces[i]);
+}
+
+/* Where there is a file for it, OTLP of several pieces is on disk, the same as without; other formats never are. A full disk
+ * is told. */
+static void test_export_on_disk(void **state)
+{
+	struct profiles *pieces[] = { make("one", 2), make("two", 3), make("one", 5) };
+	int disk = memfd_create("test", MFD_CLOEXEC), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	struct api_file *file;
+
+	(void)state;
+	for (size_t count = 0; count <= ARRAY_LEN(pieces); count++) {
+		AUTO(buf_fini) struct buf plain = BUF_EMPTY;
+		AUTO(buf_fini) struct buf from_disk = BUF_EMPTY;
+		AUTO(buf_fini) struct buf folded = BUF_EMPTY;
+
+		write_file("otlp", pieces, count, &plain);
+		assert_int_equal(write_file_on(disk, "otlp", pieces, count, &from_disk), count > 1);
+		assert_int_equal(plain.len, from_disk.len);
+		assert_memory_equal(plain.data, from_disk.data, plain.len);
+		assert_false(write_file_on(disk, "folded", pieces, count, &folded));
+		assert_int_equal(lseek(disk, 0, SEEK_END), 0);
+	}
+	assert_int_equal(exports.begin("otlp", full, &file), 0);
+	assert_int_equal(exports.add(file, pieces[0]), 0);
+	assert_int_equal(exports.add(file, pieces[1]), -ENOSPC);
+	exports.free(file);
+	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
+		profiles_put(pieces[i]);
+	close(disk);
+	close(full);
 }
 
 static void test_content_types(void **state)
@@ -268,6 +320,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_replace, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
 		cmocka_unit_test(test_export),
+		cmocka_unit_test(test_export_on_disk),
 		cmocka_unit_test(test_content_types),
 	};
 
