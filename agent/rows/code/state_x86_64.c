@@ -2,17 +2,16 @@
 /*
  * x86-64's instructions as changes of what is known about a frame: which registers point into it and how far from the CFA,
  * and where the caller's registers were saved. Whatever is not understood makes its destination unknown, so knowledge is
- * only ever lost, never made up; memory is taken to change only where an instruction names a place in the frame. Decoded by
- * Zydis.
+ * only ever lost, never made up; memory is taken to change only where an instruction names a place in the frame. Most are
+ * plain ones (plain_x86_64.h), all others are decoded by Zydis. state_row_x86_64.c makes rows of states.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "agent/rows/code/insn_x86_64.h"
-#include "agent/rows/code/state.h"
+#include "agent/rows/code/plain_x86_64.h"
+#include "agent/rows/code/state_x86_64.h"
 #include "base/cleanup.h"
-
-enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, NO_REG = -1 };
 
 #define U CODE_UNKNOWN
 #define E CODE_ENTRY
@@ -461,7 +460,7 @@ static bool works_below_rbp(const struct decoded *d)
 	return gives_up_frame(d);
 }
 
-int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_state *s, struct code_step *step)
+int state_step_by_zydis(const uint8_t *code, size_t len, uint64_t addr, struct code_state *s, struct code_step *step)
 {
 	int compared = s->compared;
 	struct decoded d;
@@ -479,115 +478,62 @@ int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_
 	return 0;
 }
 
+static void do_plain(struct code_state *s, const struct plain *p)
+{
+	int32_t place = p->base == NO_REG || p->has_index ? CODE_UNKNOWN : place_at(s, p->base, p->displacement);
+	int32_t value = CODE_UNKNOWN;
+
+	switch (p->kind) {
+	case PLAIN_NOTHING:
+	case PLAIN_MAY_JUMP:
+	case PLAIN_JUMP:
+	case PLAIN_CALL:
+		return;
+	case PLAIN_STORE:
+		store(s, place, p->bytes, p->from);
+		return;
+	case PLAIN_MOVE:
+		if (p->to == p->from)
+			return;
+		value = code_is_place(s->reg[p->from]) ? s->reg[p->from] : CODE_UNKNOWN;
+		break;
+	case PLAIN_LOAD:
+		value = load(s, place, p->to);
+		break;
+	case PLAIN_ADDRESS:
+		value = place;
+		break;
+	case PLAIN_ADD:
+		value = code_shifted(s->reg[p->to], p->number);
+		break;
+	case PLAIN_WRITE:
+		break;
+	}
+	s->reg[p->to] = value;
+}
+
+int code_state_step(const uint8_t *code, size_t len, uint64_t addr, struct code_state *s, struct code_step *step)
+{
+	struct plain p;
+	uint64_t next;
+
+	/* A comparison with rsp just before makes this one a jump that says something. */
+	if (s->compared != NO_REG || !plain_decode(code, len, &p))
+		return state_step_by_zydis(code, len, addr, s, step);
+	next = addr + p.length_bytes;
+	*step = (struct code_step){ .length_bytes = p.length_bytes, .goes_on = p.kind != PLAIN_JUMP, .equals_rsp = NO_REG };
+	step->is_in_frame = s->reg[RBP] == CODE_ENTRY && p.base == RBP && !p.has_index && p.displacement < 0;
+	step->has_target = p.kind >= PLAIN_MAY_JUMP;
+	step->target = step->has_target ? next + (uint64_t)p.number : 0;
+	if (p.kind == PLAIN_CALL)
+		do_call(s, step, next);
+	else
+		do_plain(s, &p);
+	return 0;
+}
+
 void code_state_go_on(struct code_state *s, const struct code_step *step)
 {
 	if (step->equals_rsp != NO_REG)
 		set_reg(s, RSP, s->reg[step->equals_rsp]);
-}
-
-/* --- states --- */
-
-/* rbp was saved where it then points: nothing that a called function does to the stack can make it wrong. */
-bool code_state_has_frame(const struct code_state *s)
-{
-	return s->reg[RBP] == -16 && s->slot[SAVED_FP] == -16;
-}
-
-static bool find_cfa(const struct code_state *s, struct row *row)
-{
-	static const struct {
-		int8_t reg;
-		uint8_t dwarf;
-	} order[] = { { RSP, REG_SP }, { RBP, REG_FP }, { RBX, DWARF_RBX }, { R12, 12 }, { R13, 13 }, { R14, 14 },
-		      { R15, 15 },     { R10, 10 },	{ R11, 11 },	    { RAX, 0 },	 { RCX, 2 },  { RDX, 1 },
-		      { RSI, 4 },      { RDI, 5 },	{ R8, 8 },	    { R9, 9 } };
-	int base = code_is_aligned(s->reg[RBP]) ? RBP : RSP;
-
-	if (code_is_place(s->cfa_slot) && code_is_aligned(s->reg[base]) && !code_is_offset(s->reg[RBP])) {
-		row->cfa = ROW_CFA_DEREF;
-		row->cfa_reg = base == RBP ? REG_FP : REG_SP;
-		row->cfa_off = s->cfa_slot - s->reg[base];
-		row->cfa_off2 = -s->cfa_slot_value;
-		return true;
-	}
-	for (size_t i = code_state_has_frame(s); i < ARRAY_LEN(order); i++) {
-		if (!code_is_offset(s->reg[order[i].reg]))
-			continue;
-		row->cfa = ROW_CFA_REG;
-		row->cfa_reg = order[i].dwarf;
-		row->cfa_off = -s->reg[order[i].reg];
-		return true;
-	}
-	return false;
-}
-
-/* Converts a place to the form of row.saved. Places in the realigned part can only be told from rbp. */
-static int32_t row_place(const struct code_state *s, int32_t slot)
-{
-	int64_t from_fp = (int64_t)slot - s->reg[RBP];
-
-	if (code_is_offset(slot))
-		return slot;
-	if (code_is_aligned(slot) && code_is_aligned(s->reg[RBP]) && from_fp >= -ROW_AT_FP_REACH &&
-	    from_fp <= ROW_AT_FP_REACH)
-		return ROW_AT_FP + (int32_t)from_fp;
-	return ROW_SAME;
-}
-
-/* The DWARF numbers of the registers by the processor's numbers. */
-static const uint8_t dwarf_regs[CODE_REGS] = { 0, 2, 1, DWARF_RBX, REG_SP, REG_FP, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
-
-/*
- * The return address is in a register, to be pushed again when the arguments below it are others. It is found there; where
- * rsp is in relation to the caller's nobody may know: the caller goes on by its frame pointer.
- */
-static bool returns_by_register(const struct code_state *s, struct row *row)
-{
-	bool is_measured = find_cfa(s, row) && row->cfa == ROW_CFA_REG;
-	int reg = 0;
-
-	while (reg < CODE_REGS && s->reg[reg] != CODE_RETURN)
-		reg++;
-	if (reg == CODE_REGS)
-		return false;
-	if (!is_measured)
-		*row = (struct row){ .cfa = ROW_CFA_REG, .cfa_reg = REG_SP };
-	for (int i = 0; i < CODE_SAVED; i++)
-		row->saved[i] = is_measured ? row_place(s, s->slot[i]) : ROW_SAME;
-	row->saved[SAVED_RA] = ROW_IN_REG + dwarf_regs[reg];
-	return row->saved[SAVED_FP] != ROW_SAME || s->reg[RBP] == CODE_ENTRY;
-}
-
-/*
- * Nothing is known from the function's start. V8's code takes arguments away that others have pushed, and moves its own
- * return address to make room for more: a frame pointer's frame is one all the same, and without any the return address is
- * where it was when the function began.
- */
-static bool guess_row(const struct code_state *s, struct row *row)
-{
-	bool has_frame = code_is_place(s->slot[SAVED_FP]) && s->slot[SAVED_FP] == s->reg[RBP];
-
-	if (!has_frame && (!s->makes_room || s->reg[RBP] != CODE_ENTRY))
-		return false;
-	*row = (struct row){ .cfa = ROW_CFA_REG, .cfa_reg = has_frame ? REG_FP : REG_SP, .cfa_off = has_frame ? 16 : 8 };
-	for (int i = 0; i < SAVED_MAX; i++)
-		row->saved[i] = i == SAVED_RA ? -8 : i == SAVED_FP && has_frame ? -16 : ROW_SAME;
-	return true;
-}
-
-bool code_state_row(const struct code_state *s, bool fp_only, struct row *row)
-{
-	memset(row, 0, sizeof(*row));
-	if (s->reg[RBP] == CODE_OUTMOST && !code_is_place(s->slot[SAVED_FP])) {
-		row->cfa = ROW_CFA_ROOT;
-		return true;
-	}
-	if (s->no_return || (fp_only && !code_state_has_frame(s)) || !find_cfa(s, row))
-		return guess_row(s, row) || (!fp_only && returns_by_register(s, row));
-	row->is_behind_syscall = s->reg[RAX] == CODE_RESULT;
-	for (int i = 0; i < CODE_SAVED; i++)
-		row->saved[i] = row_place(s, s->slot[i]);
-	row->saved[SAVED_RA] = -8;
-	/* A caller's frame pointer that is neither in place nor saved would be taken from what this function put there. */
-	return row->saved[SAVED_FP] != ROW_SAME || s->reg[RBP] == CODE_ENTRY;
 }
