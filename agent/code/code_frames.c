@@ -17,7 +17,6 @@ enum {
 	OF_LATE_MS = 2000,     /* what had one within this time is looked at first */
 	CHECK_SHARE = 50,      /* looking at all takes one part in so many of the agent's time */
 	MAX_FUNCTIONS = 65536, /* of a process; the others have no names */
-	MAX_CHECKED = (CODE_MAX_WORDS - 1) / CODE_TOKENS,
 };
 
 /* --- tokens --- */
@@ -30,17 +29,30 @@ static void watch(struct code_process *cp, struct code_thing *t)
 	t->is_watched = true;
 }
 
+/* How many tokens @t has: the first ones of its array. */
+static uint32_t token_cnt(const struct code_thing *t)
+{
+	uint32_t n = 0;
+
+	while (n < CODE_TOKENS && t->tokens[n].mask)
+		n++;
+	return n;
+}
+
 /* Leaves those in the list that are in use at @now_ns, as many as one request has room for, @wanted (or NULL) among them. */
 static void drop_idle(struct code_process *cp, struct code_thing *wanted, uint64_t now_ns)
 {
-	uint32_t n = 0, max = MAX_CHECKED;
+	uint32_t n = 0, words = CODE_TOKENS + 1; /* @wanted's, and the one that is there as long as the process is */
 
 	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
 		struct code_thing *t = cp->watched[i];
 
-		t->is_watched = t == wanted || (n + 1 < max && t->used_ns + IN_USE_MS * NSEC_PER_MSEC > now_ns);
-		if (t->is_watched)
-			cp->watched[n++] = t;
+		t->is_watched = t == wanted ||
+				(words + token_cnt(t) <= CODE_MAX_WORDS && t->used_ns + IN_USE_MS * NSEC_PER_MSEC > now_ns);
+		if (!t->is_watched)
+			continue;
+		words += t == wanted ? 0 : token_cnt(t);
+		cp->watched[n++] = t;
 	}
 	cp->watched_cnt = n;
 }
@@ -48,7 +60,7 @@ static void drop_idle(struct code_process *cp, struct code_thing *wanted, uint64
 /* Has the memory of @token been given back? It cannot be read, or reads as zeroes. */
 static bool was_given_back(const struct code_token *token, const struct code_word *word)
 {
-	return token->mask && (!word->is_read || (token->value && !word->value));
+	return !word->is_read || (token->value && !word->value);
 }
 
 enum look { SAME, CHANGED, GIVEN_BACK };
@@ -57,10 +69,10 @@ static enum look look_at(const struct code_thing *t, const struct code_word *wor
 {
 	enum look look = SAME;
 
-	for (int k = 0; k < CODE_TOKENS; k++) {
+	for (uint32_t k = 0; k < token_cnt(t); k++) {
 		if (was_given_back(&t->tokens[k], &words[k]))
 			look = GIVEN_BACK;
-		else if ((words[k].value & t->tokens[k].mask) != t->tokens[k].value && t->tokens[k].mask)
+		else if ((words[k].value & t->tokens[k].mask) != t->tokens[k].value)
 			return CHANGED;
 	}
 	return look;
@@ -80,25 +92,27 @@ static bool was_there_of_late(const struct code_thing *t, uint64_t time_ns)
 static bool check(struct code_process *cp, struct code_thing *const *things, uint32_t count)
 {
 	const struct code_request request = code_request_of(cp, CODE_OP_WORDS);
-	uint32_t word_cnt = count * CODE_TOKENS + 1;
-	AUTO_FREE uint64_t *addrs = calloc(word_cnt, sizeof(*addrs));
+	AUTO_FREE uint64_t *addrs = calloc(count * CODE_TOKENS + 1, sizeof(*addrs));
 	uint64_t now_ns = clock_mono_ns();
 	const struct code_word *words;
+	uint32_t word_cnt = 0;
 
-	for (uint32_t i = 0; addrs && i < word_cnt - 1; i++)
-		addrs[i] = things[i / CODE_TOKENS]->tokens[i % CODE_TOKENS].addr;
+	for (uint32_t i = 0; addrs && i < count; i++)
+		for (uint32_t k = 0; k < token_cnt(things[i]); k++)
+			addrs[word_cnt++] = things[i]->tokens[k].addr;
 	if (addrs)
-		addrs[word_cnt - 1] = cp->runtime_at;
+		addrs[word_cnt++] = cp->runtime_at;
 	if (!addrs || code_ask(cp, &request, addrs, word_cnt * sizeof(*addrs)) ||
 	    cp->all->reply.len != word_cnt * sizeof(*words))
 		return false;
 	metric_add(cp->all->checks, 1);
 	words = (const void *)cp->all->reply.data;
 	cp->has_ended = !words[word_cnt - 1].is_read;
-	for (uint32_t i = 0; i < count && !cp->has_ended; i++, words += CODE_TOKENS) {
+	for (uint32_t i = 0; i < count && !cp->has_ended; i++) {
 		struct code_thing *t = things[i];
 		enum look look = look_at(t, words);
 
+		words += token_cnt(t);
 		if (look == SAME)
 			t->checked_ns = now_ns;
 		else if (look == CHANGED || !was_there_of_late(t, now_ns))

@@ -158,14 +158,44 @@ static int answer_function(const struct code_reader *reader, void *state, struct
 	return 0;
 }
 
+/* A piece of memory that was read as a whole: the words by which a piece of code is known are often next to each other. */
+struct window {
+	uint64_t start;
+	size_t bytes;
+	uint8_t memory[256];
+};
+
+static struct code_word read_word(struct code_memory *m, struct window *w, uint64_t addr)
+{
+	enum { PAGE_BYTES = 4096 };
+	struct code_word word = { 0 };
+	size_t left = PAGE_BYTES - addr % PAGE_BYTES;
+
+	if (addr - w->start > w->bytes || w->bytes - (addr - w->start) < sizeof(word.value)) {
+		w->start = addr;
+		w->bytes = left < sizeof(w->memory) ? left : sizeof(w->memory);
+		if (w->bytes < sizeof(word.value))
+			w->bytes = sizeof(word.value);
+		if (code_read(m, addr, w->memory, w->bytes)) {
+			w->bytes = 0;
+			return word;
+		}
+	}
+	memcpy(&word.value, w->memory + (addr - w->start), sizeof(word.value));
+	word.is_read = true;
+	return word;
+}
+
 static int answer_words(struct code_memory *m, const uint64_t *addrs, size_t count, struct buf *reply)
 {
+	struct window window = { .bytes = 0 };
+
 	if (count > CODE_MAX_WORDS)
 		return -EBADMSG;
+	m->pages = NULL; /* they are words here and there */
 	for (size_t i = 0; i < count; i++) {
-		struct code_word word = { 0 };
+		struct code_word word = read_word(m, &window, addrs[i]);
 
-		word.is_read = !code_read(m, addrs[i], &word.value, sizeof(word.value));
 		buf_append(reply, &word, sizeof(word));
 	}
 	return m->is_spent ? -EDQUOT : 0;

@@ -39,7 +39,8 @@ struct code_range {
 	uint64_t start, end;
 };
 
-/* The block is what it was as long as (word at @addr & @mask) == @value. @mask 0: not used. */
+/* The block is what it was as long as (word at @addr & @mask) == @value. The first one with @mask 0 ends an array of them.
+ */
 struct code_token {
 	uint64_t addr, value, mask;
 };

@@ -167,7 +167,7 @@ static void tokens_are_looked_at_when_a_sample_is_younger(void **state)
 	assert_int_equal(made.calls[CODE_OP_WORDS], 0);
 	assert_int_equal(name(user, 2, read_ns + 1, false), 2);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 1); /* of both at once */
-	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS + 1);
+	assert_int_equal(made.word_cnt, 2 + 1);
 	assert_int_equal(piece->thing.checked_ns, read_ns + 10);
 	assert_int_equal(piece->thing.used_ns, read_ns + 1);
 	assert_int_equal(name(user, 2, read_ns + 10, false), 2);
@@ -178,13 +178,13 @@ static void tokens_are_looked_at_when_a_sample_is_younger(void **state)
 	/* what no sample had for long is not looked at with the others, but alone when one has it */
 	made.now_ns = read_ns + 10 + 30 * NSEC_PER_SEC;
 	assert_int_equal(name(user, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, 1 * CODE_TOKENS + 1);
+	assert_int_equal(made.word_cnt, 1 + 1);
 	assert_int_equal(name(user + 1, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, 1 * CODE_TOKENS + 1);
+	assert_int_equal(made.word_cnt, 1 + 1);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 3);
 	made.now_ns += 2 * NSEC_PER_SEC - 1;
 	assert_int_equal(name(user, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS + 1);
+	assert_int_equal(made.word_cnt, 2 + 1);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 4);
 	made.now_ns += 30 * NSEC_PER_SEC;
 	code_spaces_look(spaces);
@@ -264,9 +264,7 @@ static void tokens_hold_by_their_mask(void **state)
 		meet(0x280);
 		assert_int_equal(name(&(uint64_t){ CODE_AT + 0x281 }, 1, made.now_ns, false), 1); /* is read anyhow */
 		piece = code_piece_find(code_range_of(file), 0x180);
-		piece->thing.tokens[0].addr = 0;
-		piece->thing.tokens[0].mask = 0;
-		piece->thing.tokens[CODE_TOKENS - 1] = (struct code_token){ 0x9000, cases[i].value, cases[i].mask };
+		piece->thing.tokens[0] = (struct code_token){ 0x9000, cases[i].value, cases[i].mask };
 		made.words[2].addr = cases[i].is_read ? 0x9000 : 0;
 		made.words[2].value = cases[i].word;
 		assert_int_equal(code_thing_is_there(code_of_process(), &piece->thing, made.now_ns + 1), cases[i].holds);
@@ -292,16 +290,16 @@ static void many_tokens_are_not_looked_at_each_time(void **state)
 	made.on_ask = take_a_millisecond;
 	made.now_ns += 3 * NSEC_PER_SEC;
 	code_spaces_look(spaces);
-	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS + 1);
+	assert_int_equal(made.word_cnt, 2 + 1);
 	assert_int_equal(name(user, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, CODE_TOKENS + 1); /* it was idle, too */
+	assert_int_equal(made.word_cnt, 1 + 1); /* it was idle, too */
 	made.now_ns += 40 * NSEC_PER_MSEC;
 	assert_int_equal(name(user, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, CODE_TOKENS + 1);
+	assert_int_equal(made.word_cnt, 1 + 1);
 	assert_true(idle->checked_ns < made.now_ns - 40 * NSEC_PER_MSEC);
 	made.now_ns += 10 * NSEC_PER_MSEC;
 	assert_int_equal(name(user, 1, made.now_ns, false), 1);
-	assert_int_equal(made.word_cnt, 2 * CODE_TOKENS + 1);
+	assert_int_equal(made.word_cnt, 2 + 1);
 	assert_true(idle->checked_ns > made.now_ns - 10 * NSEC_PER_MSEC);
 	assert_int_equal(name(user, 2, made.now_ns - NSEC_PER_MSEC, false), 2);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 4);

@@ -139,6 +139,35 @@ static void test_words(void **state)
 	free(asked);
 }
 
+/* Words near to each other, in any order, across a page's border, and up to the end of the memory. */
+static void test_near_words(void **state)
+{
+	static const int32_t places[] = {
+		FAKE_HEAP,	FAKE_HEAP + 8,	  FAKE_HEAP + 1,  FAKE_HEAP - 8, FAKE_HEAP + 252,   FAKE_HEAP + 248,
+		0x9ff8,		0x9ffc,		  0x9fff,	  0xa000,	 FAKE_BYTES - 8,    FAKE_BYTES - 4,
+		FAKE_BYTES - 8, FAKE_BYTES - 300, FAKE_BYTES - 9, FAKE_BYTES,	 FAKE_HEAP - 0x1000
+	};
+	struct {
+		struct code_request r;
+		uint64_t addrs[ARRAY_LEN(places)];
+	} asked = { .r.op = CODE_OP_WORDS };
+	const struct code_word *words;
+
+	(void)state;
+	for (int i = 0; i < FAKE_BYTES; i++)
+		fake.bytes[i] = (uint8_t)(i * 7 + (i >> 8));
+	memcpy(place, fake.bytes, FAKE_BYTES);
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		asked.addrs[i] = FAKE_BASE + (uint64_t)places[i];
+	assert_int_equal(call(1, &asked.r, sizeof(asked)), 0);
+	words = (const void *)reply.data;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		assert_int_equal(words[i].is_read, places[i] <= FAKE_BYTES - 8);
+		if (words[i].is_read)
+			assert_memory_equal(&words[i].value, fake.bytes + places[i], 8);
+	}
+}
+
 /* --- what a worker may have said --- */
 
 static void check_ranges(void (*change)(struct code_ranges *r), bool is_sound)
@@ -374,6 +403,7 @@ int main(void)
 		TEST(test_forgotten),
 		TEST(test_refused),
 		TEST(test_words),
+		TEST(test_near_words),
 		cmocka_unit_test(test_ranges_are_believed),
 		cmocka_unit_test(test_block_is_believed),
 		cmocka_unit_test_setup_teardown(test_files_are_taken, set_up, tear_down),
