@@ -167,19 +167,54 @@ static bool check_list(struct code_process *cp, struct code_thing *t, uint64_t t
 	return things && check(cp, things, count);
 }
 
-bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
+/* Is the next sample likely to have a frame in it, too? */
+static bool is_likely(const struct code_thing *t, uint64_t time_ns)
 {
-	bool was_of_late = was_there_of_late(t, time_ns), is_possible = !cp->has_ended;
-	bool is_likely = t->is_watched && t->used_ns + OF_LATE_MS * NSEC_PER_MSEC > time_ns;
+	return t->is_watched && t->used_ns + OF_LATE_MS * NSEC_PER_MSEC > time_ns;
+}
 
+static void use(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
+{
 	t->used_ns = time_ns > t->used_ns ? time_ns : t->used_ns;
 	watch(cp, t);
+}
+
+/* Looks at those of @things, which one sample has, at which nobody looked since: by one request. */
+static void look_at_those(struct code_process *cp, struct code_thing **things, uint32_t count, uint64_t time_ns)
+{
+	enum { MAX = (CODE_MAX_WORDS - 1) / CODE_TOKENS };
+	struct code_thing *likely = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count && n < MAX; i++) {
+		struct code_thing *t = things[i];
+
+		if (t->is_asked || t->has_gone || t->checked_ns >= time_ns)
+			continue;
+		likely = is_likely(t, time_ns) ? t : likely;
+		t->is_asked = true;
+		things[n++] = t;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		things[i]->is_asked = false;
+	if (n < 2 || cp->has_ended)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		use(cp, things[i], time_ns);
+	(void)(likely ? check_list(cp, likely, time_ns) : check(cp, things, n));
+}
+
+bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
+{
+	bool was_of_late = was_there_of_late(t, time_ns), is_possible = !cp->has_ended, is_in_list = is_likely(t, time_ns);
+
+	use(cp, t, time_ns);
 	if (t->has_gone)
 		return false;
 	if (t->checked_ns >= time_ns)
 		return true;
 	if (is_possible)
-		is_possible = is_likely ? check_list(cp, t, time_ns) : check(cp, &t, 1);
+		is_possible = is_in_list ? check_list(cp, t, time_ns) : check(cp, &t, 1);
 	return is_possible ? !t->has_gone && (t->checked_ns >= time_ns || was_of_late) : was_of_late;
 }
 
@@ -324,17 +359,27 @@ static bool find_captures(struct framing *f, uint32_t i, uint64_t addr, uint32_t
 	return false;
 }
 
+/* The number of the capture that the kernel knows as @class; 0: it is none of @cp's. */
+static uint32_t capture_of(const struct code_process *cp, uint32_t class)
+{
+	for (uint32_t i = 0; class && i < CODE_CAPTURES; i++)
+		if (cp->classes[i] == class)
+			return i + 1;
+	return 0;
+}
+
 static uint64_t captured_frame(struct framing *f, struct code_process *cp, uint32_t class, const uint64_t *words)
 {
-	const struct code_known_function *function;
-	uint32_t capture = 0;
+	uint32_t capture = capture_of(cp, class);
+	const struct code_known_function *function = capture ? find_function(cp, capture, words, f->time_ns) : NULL;
 
-	while (capture < CODE_CAPTURES && cp->classes[capture] != class)
-		capture++;
-	if (capture == CODE_CAPTURES || !class)
-		return 0;
-	function = find_function(cp, capture + 1, words, f->time_ns);
 	return function ? function_frame(function, words) : 0;
+}
+
+/* The address that the frame at @user is looked up by. */
+static uint64_t lookup_addr(uint64_t user)
+{
+	return (user & ~FRAME_EXACT) - !(user & FRAME_EXACT);
 }
 
 /* May it be that the sample was of another piece, which was there before? */
@@ -352,7 +397,7 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 	struct code_range_state *range = code_range_of(m->file);
 	struct code_process *cp = range->process;
 	bool is_return = !(user & FRAME_EXACT);
-	uint64_t va = (user & ~FRAME_EXACT) - is_return - m->bias, words[CODE_CAPTURE_WORDS + 1], frame = 0;
+	uint64_t va = lookup_addr(user) - m->bias, words[CODE_CAPTURE_WORDS + 1], frame = 0;
 	struct code_piece *piece = code_piece_find(range, va);
 	uint32_t class;
 
@@ -373,14 +418,40 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
  */
 static uint64_t frame_in_file(struct framing *f, uint32_t i, uint64_t user)
 {
-	uint64_t words[CODE_CAPTURE_WORDS + 1], frame = 0, addr = (user & ~FRAME_EXACT) - !(user & FRAME_EXACT);
+	uint64_t words[CODE_CAPTURE_WORDS + 1], frame = 0;
 	uint32_t class;
 
-	if (!f->capture_cnt || !find_captures(f, i, addr, &class, words))
+	if (!f->capture_cnt || !find_captures(f, i, lookup_addr(user), &class, words))
 		return user;
 	frame = captured_frame(f, (struct code_process *)f->process->as->code, class, words);
 	metric_add(f->cs->unknown, !frame);
 	return frame ? frame : user;
+}
+
+/* Looks at all that the sample's frames are in, as far as it is known. */
+static void look_at_frames(struct framing f, struct code_process *cp, const uint64_t *user, uint32_t count)
+{
+	AUTO_FREE struct code_thing **things = malloc(2 * (size_t)count * sizeof(struct code_thing *));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; things && i < count; i++) {
+		uint64_t addr = lookup_addr(user[i]), words[CODE_CAPTURE_WORDS + 1];
+		const struct mapping *m = address_space_find(f.process->as, addr);
+		struct code_known_function *function = NULL;
+		struct code_piece *piece = NULL;
+		uint32_t class;
+
+		if (m && m->file && m->file->code)
+			piece = code_piece_find(code_range_of(m->file), addr - m->bias);
+		if (piece)
+			things[n++] = &piece->thing;
+		if (find_captures(&f, i, addr, &class, words) && capture_of(cp, class))
+			function = map_get(&cp->functions, function_key(capture_of(cp, class), words));
+		if (function)
+			things[n++] = &function->thing;
+	}
+	if (things)
+		look_at_those(cp, things, n, f.time_ns);
 }
 
 uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pending_sample *s, const uint64_t *user,
@@ -394,9 +465,9 @@ uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pen
 			     .capture_cnt = capture_cnt };
 	bool is_elsewhere = false;
 
+	look_at_frames(f, (struct code_process *)p->as->code, user, count);
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t addr = (user[i] & ~FRAME_EXACT) - !(user[i] & FRAME_EXACT);
-		const struct mapping *m = address_space_find(p->as, addr);
+		const struct mapping *m = address_space_find(p->as, lookup_addr(user[i]));
 		bool is_stale = false;
 
 		frames[i] = m && m->file && m->file->code ? frame_of(&f, m, i, user[i], &is_stale)

@@ -18,6 +18,7 @@ struct code_thing {
 	struct object *names; /* a reference; NULL: it has none */
 	bool is_watched;      /* it stands in the process's list */
 	bool has_gone;
+	bool is_asked; /* it is in the list of a request that is being made */
 };
 
 /* A row's start, and the number of its rule; the rule's end is the next row's start. */

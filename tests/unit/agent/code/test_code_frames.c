@@ -186,9 +186,14 @@ static void tokens_are_looked_at_when_a_sample_is_younger(void **state)
 	assert_int_equal(name(user, 1, made.now_ns, false), 1);
 	assert_int_equal(made.word_cnt, 2 + 1);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 4);
+	/* a sample's own are looked at together, each once */
+	made.now_ns += 20 * NSEC_PER_SEC;
+	assert_int_equal(name((const uint64_t[]){ user[0], user[1], user[0] }, 3, made.now_ns, false), 3);
+	assert_int_equal(made.word_cnt, 2 + 1);
+	assert_int_equal(made.calls[CODE_OP_WORDS], 5);
 	made.now_ns += 30 * NSEC_PER_SEC;
 	code_spaces_look(spaces);
-	assert_int_equal(made.calls[CODE_OP_WORDS], 4); /* nothing is in use */
+	assert_int_equal(made.calls[CODE_OP_WORDS], 5); /* nothing is in use */
 }
 
 static void code_is_looked_at_between_samples(void **state)
