@@ -99,6 +99,7 @@ static void ask_bounds(struct dotnet *s, struct input *in, uint64_t debug, uint6
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data + MIN_BYTES, size - MIN_BYTES };
+	static const uint8_t releases[] = { 8, 9, 10, 3 };
 	struct code_facts facts = { .id = CODE_DOTNET };
 	struct code_range ranges[CODE_RANGES] = { 0 };
 	struct code_memory m;
@@ -110,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2 * MIN_BYTES)
 		return 0;
 	ask_pdb(&in, data[5]);
-	facts.version = (8u + data[0] % 3) << 16;
+	facts.version = (uint32_t)releases[data[0] % sizeof(releases)] << 16;
 	facts.fact[DOTNET_FACT_VARIABLES] = data[1];
 	memcpy(&pc, data + 8, sizeof(pc));
 	pc &= (1ull << 47) - 1;

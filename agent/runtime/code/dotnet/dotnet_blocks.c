@@ -11,13 +11,6 @@
 #include "base/cleanup.h"
 
 enum {
-	LEVEL_BITS = 8, /* of the map of sections, which has 5 levels */
-	TOP_SHIFT = 49,
-	LAST_SHIFT = 17,
-	MAX_FRAGMENTS = 64, /* sections that share 128 KB */
-	SECTION_COLLECTIBLE = 1,
-	SECTION_HEAP = 2,
-	SECTION_STUBS = 4,
 	STUB_KINDS = 16,  /* a method's header word below is that of a stub */
 	HEADER_DEBUG = 0, /* RealCodeHeader */
 	HEADER_METHOD = 24,
@@ -32,46 +25,6 @@ enum {
 	BUCKET_SLOTS = 4,
 	PAGE_BYTES = 4096,
 	RANGE_SHIFT = 31,
-	IMAGE_SIGNATURE = 0x5a4d,
-};
-
-/* Measured on 8.0.30, 9.0.1 and 10.0.9; those of 9 and 10 are the ones of their own description for debuggers
- * (DotNetRuntimeContractDescriptor), as far as that has them. */
-static const struct dotnet_layout layouts[] = {
-	{ 8, 272, 1656, 1152, 80, 448, 24, 32 },
-	{ 9, 0, 288, 984, 80, 448, 32, 32 },
-	{ 10, 0, 224, 704, 80, 376, 32, 32 },
-};
-
-const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s)
-{
-	return &layouts[s->layout];
-}
-
-/* In .NET 8 it is something else where an image was not compiled ahead, and another way leads there. */
-uint64_t dotnet_module_base(const struct dotnet *s, struct code_memory *m, uint64_t module)
-{
-	enum { FILE_IMAGE = 8, IMAGE_FLAT = 112, IMAGE_LOADED = 120, LAYOUT_BASE = 8 }; /* .NET 8 */
-	const struct dotnet_layout *l = dotnet_layout_of(s);
-	uint64_t base = code_read_u64(m, module + l->module_base), image, layout;
-
-	if (!l->module_file || code_read_u16(m, base) == IMAGE_SIGNATURE)
-		return base;
-	image = code_read_u64(m, code_read_u64(m, module + l->module_file) + FILE_IMAGE);
-	layout = code_read_u64(m, image + IMAGE_LOADED);
-	if (!layout)
-		layout = code_read_u64(m, image + IMAGE_FLAT);
-	return layout ? code_read_u64(m, layout + LAYOUT_BASE) : 0;
-}
-
-/* RangeSection. */
-struct section {
-	uint64_t start, end, flags, manager, module, heap;
-};
-
-/* RangeSectionFragment. */
-struct fragment {
-	uint64_t next, start, end, section;
 };
 
 /* CodeHeapListNode, from its third word on. */
@@ -83,37 +36,6 @@ struct heap {
 struct entry {
 	uint32_t begin, end, unwind;
 };
-
-/* --- sections --- */
-
-static uint64_t plain(uint64_t pointer)
-{
-	return pointer & ~1ull; /* bit 0: of code that may be unloaded */
-}
-
-/* 0; -ENOENT: there is no section at @pc. */
-static int find_section(const struct dotnet *s, struct code_memory *m, uint64_t pc, struct section *ret)
-{
-	uint64_t at = s->map;
-	struct fragment f;
-
-	for (int shift = TOP_SHIFT; at && shift >= LAST_SHIFT; shift -= LEVEL_BITS)
-		at = plain(code_read_u64(m, at + 8 * (pc >> shift & ((1 << LEVEL_BITS) - 1))));
-	for (int i = 0; at && i < MAX_FRAGMENTS; i++) {
-		if (code_read(m, at, &f, sizeof(f)))
-			break;
-		at = plain(f.next);
-		if (pc < f.start || pc >= f.end)
-			continue;
-		if (code_read(m, f.section, ret, sizeof(*ret)))
-			break;
-		ret->flags &= UINT32_MAX;
-		if (pc < ret->start || pc >= ret->end)
-			return -EBADMSG;
-		return 0;
-	}
-	return dotnet_unreadable(m, -ENOENT);
-}
 
 /* --- heaps of compiled code --- */
 
@@ -171,7 +93,7 @@ static int make_stub(struct code_memory *m, uint64_t start, uint64_t end, struct
 }
 
 /* The entry of the method at @start that holds @pc. */
-static int block_of_method(struct code_memory *m, const struct section *section, uint64_t start, uint64_t header,
+static int block_of_method(struct code_memory *m, const struct dotnet_section *section, uint64_t start, uint64_t header,
 			   uint64_t pc, struct code_block *ret)
 {
 	uint32_t count = code_read_u32(m, header + HEADER_COUNT);
@@ -199,7 +121,7 @@ static int block_of_method(struct code_memory *m, const struct section *section,
 	return dotnet_unreadable(m, -ENOENT);
 }
 
-static int block_in_heap(struct code_memory *m, const struct section *section, uint64_t pc, struct code_block *ret)
+static int block_in_heap(struct code_memory *m, const struct dotnet_section *section, uint64_t pc, struct code_block *ret)
 {
 	uint64_t start, header;
 	struct heap h;
@@ -255,11 +177,11 @@ static uint32_t find_entry(struct code_memory *m, uint64_t table, uint32_t count
 	return from ? from - 1 : count;
 }
 
-static int block_in_image(const struct dotnet *s, struct code_memory *m, const struct section *section, uint64_t pc,
+static int block_in_image(const struct dotnet *s, struct code_memory *m, const struct dotnet_section *section, uint64_t pc,
 			  struct code_block *ret)
 {
 	const struct dotnet_layout *l = dotnet_layout_of(s);
-	uint64_t base = code_read_u64(m, section->module + l->module_base);
+	uint64_t base = l->module_base ? code_read_u64(m, section->module + l->module_base) : section->start;
 	uint64_t ready = code_read_u64(m, section->module + l->module_ready);
 	uint64_t table = code_read_u64(m, ready + l->ready_functions), buckets = code_read_u64(m, ready + l->ready_methods);
 	uint32_t count = code_read_u32(m, ready + l->ready_functions + 8), i;
@@ -300,8 +222,8 @@ static bool is_given(const struct dotnet *s, uint64_t pc)
 int dotnet_block(void *state, struct code_memory *m, uint64_t pc, struct code_block *ret)
 {
 	struct dotnet *s = state;
-	struct section section;
-	int error = find_section(s, m, pc, &section);
+	struct dotnet_section section;
+	int error = dotnet_section_find(s, m, pc, &section);
 	uint64_t page = pc & ~(uint64_t)(PAGE_BYTES - 1);
 
 	memset(ret, 0, sizeof(*ret));
@@ -309,9 +231,9 @@ int dotnet_block(void *state, struct code_memory *m, uint64_t pc, struct code_bl
 		return make_stub(m, page, page + PAGE_BYTES, ret);
 	if (error)
 		return error;
-	if (section.flags & SECTION_HEAP)
+	if (section.flags & DOTNET_SECTION_HEAP)
 		return block_in_heap(m, &section, pc, ret);
-	if (section.flags & SECTION_STUBS)
+	if (section.flags & DOTNET_SECTION_STUBS)
 		return make_stub(m, page > section.start ? page : section.start,
 				 page + PAGE_BYTES < section.end ? page + PAGE_BYTES : section.end, ret);
 	return section.module ? block_in_image(s, m, &section, pc, ret) : -ENOENT;
@@ -319,31 +241,21 @@ int dotnet_block(void *state, struct code_memory *m, uint64_t pc, struct code_bl
 
 /* --- the process --- */
 
-static uint32_t layout_of(const struct code_facts *facts)
-{
-	uint32_t i = 0;
-
-	while (i < ARRAY_LEN(layouts) && layouts[i].release != facts->version >> 16)
-		i++;
-	return i;
-}
-
 static bool dotnet_knows(const struct code_facts *facts)
 {
-	return layout_of(facts) < ARRAY_LEN(layouts);
+	return dotnet_layout_find(facts) >= 0;
 }
 
 static int dotnet_open(void *state, struct code_memory *m, const struct code_facts *facts, uint64_t bias)
 {
 	struct dotnet *s = state;
-	uint32_t i = layout_of(facts);
+	int i = dotnet_layout_find(facts), error;
 
-	if (i == ARRAY_LEN(layouts))
-		return -ENOTSUP;
-	s->layout = i;
-	/* The map is the first of the runtime's variables. */
-	s->map = code_read_u64(m, facts->fact[DOTNET_FACT_VARIABLES] + bias);
-	return s->map && code_read_u64(m, s->map) ? 0 : dotnet_unreadable(m, -EAGAIN);
+	if (i < 0)
+		return i;
+	s->layout = (uint32_t)i;
+	error = dotnet_sections_open(dotnet_layout_of(s), m, facts, bias, &s->map);
+	return s->map && code_read_u64(m, s->map) ? error : dotnet_unreadable(m, -EAGAIN);
 }
 
 /* Code heaps and images lie close together, so that they can call each other; around them is one range. */
@@ -356,11 +268,8 @@ static int dotnet_ranges(void *state, struct code_memory *m, uint32_t given, str
 	s->given_cnt = given;
 	for (uint32_t i = 0; i < given && n < CODE_RANGES; i++) {
 		uint64_t start = s->given[i].start >> RANGE_SHIFT << RANGE_SHIFT;
-		struct section section;
-		bool has_code = false, is_known = false;
+		bool has_code = dotnet_section_is_in(s, m, &s->given[i]), is_known = false;
 
-		for (uint64_t at = s->given[i].start; at < s->given[i].end && !has_code && !m->is_spent; at += PAGE_BYTES)
-			has_code = !find_section(s, m, at + PAGE_BYTES / 2, &section);
 		for (int k = 0; k < n; k++)
 			is_known |= ranges[k].start == start;
 		if (has_code && !is_known)

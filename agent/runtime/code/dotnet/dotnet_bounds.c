@@ -157,7 +157,7 @@ static int read_head(struct code_memory *m, uint64_t addr, bool is_packed, struc
 /* With the method's code. */
 static int read_of_method(const struct dotnet_layout *l, struct code_memory *m, uint64_t addr, struct dotnet_bounds *ret)
 {
-	uint8_t flags = code_read_u8(m, addr++);
+	uint8_t flags = l->has_flags ? code_read_u8(m, addr++) : 0;
 
 	if (flags & ~(HAS_PATCHPOINTS | HAS_RICH))
 		return -EBADMSG;
@@ -170,7 +170,7 @@ static int read_of_method(const struct dotnet_layout *l, struct code_memory *m, 
 	}
 	if (flags & HAS_RICH)
 		return -ENODATA; /* nobody asks for that but who debugs the compiler; how long it is differs */
-	return read_head(m, addr, l->release >= 10, ret);
+	return read_head(m, addr, l->is_packed, ret);
 }
 
 /* A number of an image's arrays (vm/nativeformatreader.h); *@at goes behind it. */

@@ -16,31 +16,33 @@ enum {
 	CHUNK_BYTES = 24,
 	CHUNK_TOKEN = 18,
 	CHUNK_ALIGN = 8,
-	TOKEN_BITS = 12, /* of a method's number, the lower ones in the method, the upper ones in its chunk */
+	TOKEN_BITS = 24, /* of a method's number, the lower ones in the method, the upper ones in its chunk */
 	TABLE_FLAGS = 8,
 	TABLE_VIRTUALS = 12,
 	TABLE_MODULE = 24,
 	TABLE_CLASS = 40,
-	SLOTS_BEFORE = 0x0f, /* .NET 8: which of the slots before the one with a module there are */
+	SLOTS_BEFORE = 0x0f, /* has_slots: which of the slots before the one with a module there are */
+	SLOT_SECOND = 0x02,  /* it stays in its place when it is alone */
 	SLOT_MODULE = 0x10,
 	SLOT_FIRST = 48,
 	TABLE_BYTES = 64,
 	VIRTUALS_PER_SLOT = 8,
 };
 
-/* .NET 8: an instance that was loaded for another module has its own one in one of the slots behind its table
- * (methodtable.h, MULTIPURPOSE_SLOT). */
-static uint64_t module_of_8(struct code_memory *m, uint64_t table)
+/* An instance that was loaded for another module has its own one in one of the slots behind its table (methodtable.h,
+ * MULTIPURPOSE_SLOT). */
+static uint64_t module_by_slot(const struct dotnet_layout *l, struct code_memory *m, uint64_t table)
 {
 	uint64_t class = code_read_u64(m, table + TABLE_CLASS), at;
 	uint32_t flags, before;
 
-	if (class & 1) /* not the class, but the table that all instances share */
-		table = class & ~1ull;
+	if (class & l->shared_bit) /* not the class, but the table that all instances share */
+		table = class & ~(uint64_t)l->shared_bit;
 	flags = code_read_u16(m, table + TABLE_FLAGS);
 	if (!(flags & SLOT_MODULE))
 		return code_read_u64(m, table + TABLE_MODULE);
-	before = (uint32_t)__builtin_popcount(flags & SLOTS_BEFORE);
+	flags &= SLOTS_BEFORE;
+	before = flags == SLOT_SECOND ? 0 : (uint32_t)__builtin_popcount(flags);
 	at = table + SLOT_FIRST + 8ull * before;
 	if (before >= 2)
 		at += 8ull * ((code_read_u16(m, table + TABLE_VIRTUALS) + VIRTUALS_PER_SLOT - 1u) / VIRTUALS_PER_SLOT);
@@ -49,7 +51,7 @@ static uint64_t module_of_8(struct code_memory *m, uint64_t table)
 
 static uint64_t module_of(const struct dotnet_layout *l, struct code_memory *m, uint64_t table)
 {
-	return l->release == 8 ? module_of_8(m, table) : code_read_u64(m, table + TABLE_MODULE);
+	return l->has_slots ? module_by_slot(l, m, table) : code_read_u64(m, table + TABLE_MODULE);
 }
 
 static int dynamic_name(const struct dotnet_layout *l, struct code_memory *m, uint64_t method,
@@ -73,16 +75,16 @@ static int method_name(const struct dotnet *s, struct code_memory *m, uint64_t m
 {
 	const struct dotnet_layout *l = dotnet_layout_of(s);
 	uint64_t chunk = method - CHUNK_BYTES - CHUNK_ALIGN * code_read_u8(m, method + DESC_CHUNK), table, module;
-	uint32_t low = code_read_u16(m, method) & ((1u << TOKEN_BITS) - 1), high;
+	uint32_t low = code_read_u16(m, method) & ((1u << l->token_bits) - 1), high;
 
 	if ((code_read_u16(m, method + DESC_FLAGS) & 7) == DESC_DYNAMIC)
 		return dynamic_name(l, m, method, text);
 	table = code_read_u64(m, chunk);
-	high = code_read_u16(m, chunk + CHUNK_TOKEN) & ((1u << TOKEN_BITS) - 1);
+	high = code_read_u16(m, chunk + CHUNK_TOKEN) & ((1u << (TOKEN_BITS - l->token_bits)) - 1);
 	module = table ? module_of(l, m, table) : 0;
 	if (!module)
 		return dotnet_unreadable(m, -EBADMSG);
-	*place = (struct place){ dotnet_module_base(s, m, module), high << TOKEN_BITS | low };
+	*place = (struct place){ dotnet_module_base(s, m, module), high << l->token_bits | low };
 	return dotnet_metadata_name(m, place->base, place->number, text);
 }
 

@@ -35,7 +35,7 @@ enum {
 	MAX_CODES = 255,
 	HEAD_BYTES = 4,
 	MAX_FRAME_BYTES = 1 << 27,
-	MAX_STUBS = 128,
+	MAX_STUBS = 256,
 	MAX_STUB_BYTES = 4096
 };
 
@@ -250,25 +250,66 @@ static int rows_of_paths(const struct code_block *b, const uint8_t *code, struct
 	return code_flow_made_rows(&function, &entry, 1, &made, ret, count_ret);
 }
 
-/* Stubs end in a jump, and have no frame; but those that look for an interface's method save rdx first: push rdx; mov r10,
- * imm64 (ResolveStub of virtualcallstubcpu.hpp). */
-static int stub_rows(struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret)
+/* Does a stub begin here that saves something on the stack first (virtualcallstubcpu.hpp)? One that looks for an interface's
+ * method (ResolveStub): push rdx; mov r10, imm64. One that has nothing to look at yet (LookupStub): mov rax, imm64; push
+ * rax. */
+static bool does_push(const uint8_t *code, size_t len)
 {
-	static const uint8_t saves[] = { 0x52, 0x49, 0xba };
-	const struct code_made made = { .never_returns = never_returns, .rest = &code_state_entry };
+	enum { LOOKUP_PUSH = 10, PUSH_RAX = 0x50 };
+	static const uint8_t resolve[] = { 0x52, 0x49, 0xba }, lookup[] = { 0x48, 0xb8 };
+
+	return (len >= sizeof(resolve) && !memcmp(code, resolve, sizeof(resolve))) ||
+	       (len > LOOKUP_PUSH && !memcmp(code, lookup, sizeof(lookup)) && code[LOOKUP_PUSH] == PUSH_RAX);
+}
+
+/* Says of all of @b that has no row of @rows, which are freed: there is no frame. */
+static int fill_rows(const struct code_block *b, struct row *rows, size_t count, struct row **ret, size_t *count_ret)
+{
+	AUTO_FREE struct row *given = rows;
+	struct row *all = calloc(2 * count + 1, sizeof(*all));
+	uint64_t at = b->start;
+	size_t n = 0;
+
+	*ret = all;
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i <= count; i++) {
+		uint64_t next = i < count ? given[i].start : b->end;
+
+		if (at < next && code_state_row(&code_state_entry, false, &all[n])) {
+			all[n].start = at;
+			all[n++].end = next;
+		}
+		if (i < count) {
+			at = given[i].end;
+			all[n++] = given[i];
+		}
+	}
+	*count_ret = n;
+	return 0;
+}
+
+/* Stubs end in a jump, and have no frame, but the few above. Before .NET 8 data stand between them, so that they cannot be
+ * read one behind the other. */
+static int stub_rows(const struct dotnet *s, struct code_memory *m, const struct code_block *b, struct row **ret,
+		     size_t *count_ret)
+{
+	bool has_data = dotnet_layout_of(s)->has_list;
+	const struct code_made made = { .never_returns = never_returns, .rest = has_data ? NULL : &code_state_entry };
 	struct code_function f = { .start = b->start, .end = b->end, .is_all_its = true };
 	size_t len = b->end - b->start, count = 0;
 	uint8_t code[MAX_STUB_BYTES];
 	struct code_entry entries[MAX_STUBS];
-	const uint8_t *at = code;
 	int error = len > sizeof(code) ? -EBADMSG : code_read(m, b->start, code, len);
 
 	if (error)
 		return error;
 	f.code = code;
-	while (count < ARRAY_LEN(entries) && (at = memmem(at, (size_t)(code + len - at), saves, sizeof(saves))))
-		entries[count++] = (struct code_entry){ b->start + (uint64_t)(at++ - code), code_state_entry };
-	return code_flow_made_rows(&f, entries, count, &made, ret, count_ret);
+	for (size_t i = 0; i < len && count < ARRAY_LEN(entries); i++)
+		if (does_push(code + i, len - i))
+			entries[count++] = (struct code_entry){ b->start + i, code_state_entry };
+	error = code_flow_made_rows(&f, entries, count, &made, ret, count_ret);
+	return error || !has_data ? error : fill_rows(b, *ret, *count_ret, ret, count_ret);
 }
 
 int dotnet_rows(void *state, struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret)
@@ -277,9 +318,8 @@ int dotnet_rows(void *state, struct code_memory *m, const struct code_block *b, 
 	struct frame f = { 0 };
 	int error;
 
-	(void)state;
 	if (b->kind == DOTNET_STUB)
-		return stub_rows(m, b, ret, count_ret);
+		return stub_rows(state, m, b, ret, count_ret);
 	if (b->start >= b->end || b->end - b->start > CODE_BLOCK_MAX_BYTES)
 		return -EBADMSG;
 	code = malloc(b->end - b->start);

@@ -5,8 +5,9 @@
  * the form of Windows, {begin, end, unwind information}, one for each method and for each of its handlers of exceptions,
  * which are functions of their own: a block is such an entry.
  *
- * Layouts are of runtime/src/coreclr/vm: codeman.h, nibblemapmacros.h, method.hpp, methodtable.h, readytoruninfo.h; sections
- * and code heaps are alike in .NET 8 to 10, the rest is a table by release (dotnet_blocks.c).
+ * Layouts are of runtime/src/coreclr/vm (of .NET Core 3.1, coreclr/src/vm): codeman.h, nibblemapmacros.h, method.hpp,
+ * methodtable.h, peimage.h, readytoruninfo.h; sections are alike in .NET 8 to 10, and code heaps in all, the rest is a table
+ * by release (dotnet_layouts.c).
  */
 #ifndef HEARTH_AGENT_RUNTIME_CODE_DOTNET_STATE_H
 #define HEARTH_AGENT_RUNTIME_CODE_DOTNET_STATE_H
@@ -28,12 +29,20 @@ enum { DOTNET_OWN_METHOD, DOTNET_OWN_UNWIND, DOTNET_OWN_CODE, DOTNET_OWN_DEBUG, 
 
 enum { DOTNET_MAX_NAME = 1024 };
 
-/* Bytes into structures. */
+/* Bytes into structures, and forms that differ by release. */
 struct dotnet_layout {
 	uint8_t release;	  /* of .NET */
+	bool has_list;		  /* sections are a list by falling address; else a tree by the address's bits */
+	bool has_flags;		  /* a method's debug information begins with a byte that says what stands before bounds */
+	bool is_packed;		  /* bounds of methods are bits, not nibbles */
+	bool has_slots;		  /* a type's table has its module in another place when it was loaded for another one */
+	uint8_t token_bits;	  /* of a method's number, those in the method; the others are in its chunk */
+	uint8_t shared_bit;	  /* has_slots: the word with a type's class is the table that instances share, plus this */
 	uint16_t module_file;	  /* Module: PEAssembly, if its image may be known by that alone; 0: none */
-	uint16_t module_base;	  /* Module: address of its image */
+	uint16_t module_base;	  /* Module: address of its image; 0: none */
 	uint16_t module_ready;	  /* Module: ReadyToRunInfo */
+	uint16_t image_flat;	  /* PEImage: its layout as the file is ... */
+	uint16_t image_loaded;	  /* ... and as sections, if it has that */
 	uint16_t ready_functions; /* ReadyToRunInfo: its entries; their number follows */
 	uint16_t ready_methods;	  /* ReadyToRunInfo: the buckets of its map from entry points to methods */
 	uint16_t dynamic_name;	  /* DynamicMethodDesc: its name */
@@ -41,16 +50,45 @@ struct dotnet_layout {
 };
 
 struct dotnet {
-	uint64_t map;	 /* from addresses to sections */
-	uint32_t layout; /* in dotnet_layouts */
+	uint64_t map;	 /* has_list: where the first section's address stands; else the tree */
+	uint32_t layout; /* in the table of layouts */
 	uint32_t given_cnt;
 	struct code_range given[CODE_RANGES]; /* memory without a file, where helpers of the runtime are */
 };
 
+/* --- layouts: dotnet_layouts.c --- */
+
+/* The number of the layout of the release with @facts, or -ENOTSUP. */
+int dotnet_layout_find(const struct code_facts *facts);
+
+const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s);
+
 /* The address of the image of @module; 0: it has none. */
 uint64_t dotnet_module_base(const struct dotnet *s, struct code_memory *m, uint64_t module);
 
-const struct dotnet_layout *dotnet_layout_of(const struct dotnet *s);
+/* --- sections: dotnet_sections.c --- */
+
+enum {
+	DOTNET_SECTION_HEAP = 2, /* of compiled code */
+	DOTNET_SECTION_STUBS = 4,
+};
+
+struct dotnet_section {
+	uint64_t start, end, flags, manager;
+	uint64_t module, heap; /* of an image; of a heap */
+};
+
+/* Where the sections of the process are, by the file's @facts. 0 in *@ret: not there yet. 0; or as code_read(). */
+int dotnet_sections_open(const struct dotnet_layout *l, struct code_memory *m, const struct code_facts *facts, uint64_t bias,
+			 uint64_t *ret);
+
+/* 0; -ENOENT: there is no section at @pc; -EBADMSG: nothing of sense is; -EDQUOT. */
+int dotnet_section_find(const struct dotnet *s, struct code_memory *m, uint64_t pc, struct dotnet_section *ret);
+
+/* Is there a section in @r? */
+bool dotnet_section_is_in(const struct dotnet *s, struct code_memory *m, const struct code_range *r);
+
+/* --- blocks --- */
 
 /* What an error of @m means: @otherwise, or that the budget is spent. */
 static inline int dotnet_unreadable(const struct code_memory *m, int otherwise)

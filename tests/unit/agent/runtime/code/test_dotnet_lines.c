@@ -120,7 +120,10 @@ static void put_bounds(void)
 
 static int setup(void **state)
 {
+	const struct code_facts facts = { .version = 9 << 16 };
+
 	(void)state;
+	dotnet.layout = (uint32_t)dotnet_layout_find(&facts);
 	memset(bytes, 0, sizeof(bytes));
 	put_image("C:\\obj\\x/Image.pdb");
 	put_bounds();
