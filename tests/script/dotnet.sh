@@ -15,10 +15,12 @@ cd "$work" || exit 1
 cc -O1 -o host "$here/dotnet_host.c" -ldl && mcs -unsafe -out:Calls.exe "$here/Calls.cs" && mcs -out:Lines.exe "$here/Lines.cs" 2>/dev/null || exit 1
 bad=0
 modes=("" TieredCompilation=0 TieredPGO=0 ReadyToRun=0 TC_QuickJitForLoops=0)
+option() { echo "${1:+DOTNET_$1 COMPlus_$1}"; } # of a mode; .NET 5 and older know the second form alone
 for folder in $DOTNETS; do
 	for mode in "${modes[@]}"; do
 		name="$(basename "$folder") ${mode:-default}"
-		env ${mode:+DOTNET_$mode} timeout 300 "$build/code/stops" -n "${STOPS:-1000}" ./host "$folder" "$work/Calls.exe" 200 >stops 2>err || bad=1
+		# shellcheck disable=SC2046 # there may be none
+		env $(option "$mode") timeout 300 "$build/code/stops" -n "${STOPS:-1000}" ./host "$folder" "$work/Calls.exe" 200 >stops 2>err || bad=1
 		grep '^frame' err >truth
 		verdict=$(python3 "$here/../code/judge_stops.py" --min 99.9 --own Calls. --whole-names truth stops) || bad=1
 		printf '%s: %s\n%s: %s\n' "$name" "$(tail -n 1 err)" "$name" "$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//')"
@@ -36,13 +38,17 @@ for folder in $DOTNETS; do
 	rm -rf with-lines && mkdir with-lines
 	cp -l "$folder"/*.dll "$folder"/*.so with-lines 2>/dev/null || cp -f "$folder"/*.dll "$folder"/*.so with-lines || exit 1
 	python3 "$here/dotnet_pdb.py" with-lines with-lines/*.dll || exit 1
+	late=
+	grep -aq '@(#)Version 4\.700\.' "$folder/libcoreclr.so" && late="--late 8"
 	for mode in "${modes[@]}"; do
-		env ${mode:+DOTNET_$mode} ./host "$work/with-lines" "$work/Lines.exe" "$((${SECONDS_EACH:-6} + 2))" >truth &
+		# shellcheck disable=SC2046
+		env $(option "$mode") ./host "$work/with-lines" "$work/Lines.exe" "$((${SECONDS_EACH:-6} + 2))" >truth &
 		pid=$!
 		sleep 1
 		"$build/hearth" record -F "${HZ:-499}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1
 		wait $pid
-		verdict=$(python3 "$here/judge_lines.py" x.otlp host truth) || bad=1
+		# shellcheck disable=SC2086 # there may be none
+		verdict=$(python3 "$here/judge_lines.py" $late x.otlp host truth) || bad=1
 		echo "$(basename "$folder") ${mode:-default}: $verdict"
 	done
 done

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges files and lines of .NET's frames in a capture by the stacks that the program printed (Lines.cs).
 
-usage: judge_lines.py [--min PERCENT] [--least STACKS] [--without PERCENT] CAPTURE PROGRAM TRUTH
+usage: judge_lines.py [--min PERCENT] [--least STACKS] [--without PERCENT] [--late LINES] CAPTURE PROGRAM TRUTH
 
 A stack within Lines.Spin, called by Lines.Call, is right when its frames with a file have the files and lines of one that was printed.
 A frame without a line is no error, but no more than --without (15) percent of frames may be so. What is below code of the runtime itself
-(it called the handler of an exception) is not judged: the runtime leaves that out. Exit status 1 when fewer than PERCENT (99.9) of the
+(it called the handler of an exception) is not judged: the runtime leaves that out. .NET Core 3.1 tells where a call returns to, not where it
+is: with --late a line may be up to LINES before the one that was printed, and where nothing was printed a frame may have any. Exit status 1 when fewer than PERCENT (99.9) of the
 stacks are right, or fewer than --least (100) are there; 77 without Python's protobuf."""
 import argparse
 import collections
@@ -45,6 +46,7 @@ def main():
     parser.add_argument("--min", type=float, default=99.9)
     parser.add_argument("--least", type=int, default=100)
     parser.add_argument("--without", type=float, default=15)
+    parser.add_argument("--late", type=int, default=0)
     parser.add_argument("capture")
     parser.add_argument("program")
     parser.add_argument("truth")
@@ -57,9 +59,9 @@ def main():
             if i == len(key):
                 return is_prefix or k == len(stack)
             file, line = key[i]
-            if k < len(stack) and stack[k][0] == file and line in (0, stack[k][1]) and goes_on(stack, i + 1, k + 1):
+            if k < len(stack) and stack[k][0] == file and (not line or 0 <= stack[k][1] - line <= args.late) and goes_on(stack, i + 1, k + 1):
                 return True
-            return not line and goes_on(stack, i + 1, k)  # a handler is a frame of its own, within its method's
+            return (not line or args.late) and goes_on(stack, i + 1, k)  # a handler is a frame of its own, within its method's
         return any(goes_on(stack, 0, 0) for stack in truth)
 
     right, frames_cnt, without, wrong = 0, 0, 0, collections.Counter()
