@@ -96,6 +96,27 @@ static void ask_bounds(struct dotnet *s, struct input *in, uint64_t debug, uint6
 		REQUIRE(code_need_is_sound(&need) || !strcmp(need.name, ".") || !strcmp(need.name, ".."));
 }
 
+/* A PDB in the image, and lines by it. */
+static void ask_embedded(struct dotnet *s, struct input *in, uint64_t debug, uint64_t image)
+{
+	const struct code_block b = { .end = 64, .own = { [DOTNET_OWN_DEBUG] = debug } };
+	AUTO(block_names_free_at) struct block_names *n = block_names_new();
+	static struct code_files files;
+	struct code_memory m = memory_of(in), file;
+	struct code_need need = { .base = image };
+	struct dotnet_image im;
+
+	REQUIRE(n);
+	m.files = &files;
+	if (dotnet_image_open(&m, image, &im) || dotnet_embedded_keep(&im, &files))
+		return;
+	REQUIRE(code_files_has(&files, image) && files.kept_bytes && files.kept_bytes <= CODE_FILES_BYTES);
+	REQUIRE(!code_files_find(&m, &need, &file));
+	(void)dotnet_lines(s, &m, &b, image, 1, "name", n);
+	code_files_fini(&files);
+	REQUIRE(!files.kept_bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data + MIN_BYTES, size - MIN_BYTES };
@@ -130,6 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ask_rows(&s, &in, &b);
 	ask_bounds(&s, &in, data[6] % in.size, 0);
 	ask_bounds(&s, &in, 0, data[4] % in.size);
+	ask_embedded(&s, &in, data[6] % in.size, data[4] % in.size);
 	m = memory_of(&in);
 	(void)dotnet_metadata_name(&m, data[4] % in.size, data[5], text);
 	return 0;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each .NET runtime that is named: the reader and rows alone over random stops, in each way that it compiles; then stacks through hearth, in
 # both forms of the walk; judged by what the program says of itself. Then files and lines through hearth, in each way, by PDBs that are made for
-# the library (dotnet_pdb.py); judged by the runtime's own stack traces. By hand: `make runtimes`.
+# the library (dotnet_pdb.py), beside the images and in them; judged by the runtime's own stack traces. By hand: `make runtimes`.
 #   DOTNETS="FOLDER..." dotnet.sh BUILD   FOLDER: with libcoreclr.so and the library's images   STOPS: of each, default 1000   SECONDS_EACH, HZ
 # Exit status 1 when a stack is wrong.
 set -u
@@ -40,9 +40,13 @@ for folder in $DOTNETS; do
 	python3 "$here/dotnet_pdb.py" with-lines with-lines/*.dll || exit 1
 	late=
 	grep -aq '@(#)Version 4\.700\.' "$folder/libcoreclr.so" && late="--late 8"
-	for mode in "${modes[@]}"; do
+	for mode in "${modes[@]}" embedded; do
+		if [ "$mode" = embedded ]; then
+			rm -f with-lines/*.pdb
+			python3 "$here/dotnet_pdb.py" --embed with-lines with-lines/*.dll || exit 1
+		fi
 		# shellcheck disable=SC2046
-		env $(option "$mode") ./host "$work/with-lines" "$work/Lines.exe" "$((${SECONDS_EACH:-6} + 2))" >truth &
+		env $(option "${mode#embedded}") ./host "$work/with-lines" "$work/Lines.exe" "$((${SECONDS_EACH:-6} + 2))" >truth &
 		pid=$!
 		sleep 1
 		"$build/hearth" record -F "${HZ:-499}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1

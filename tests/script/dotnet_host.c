@@ -44,11 +44,12 @@ int main(int argc, char **argv)
 	} initialize, execute;
 	unsigned domain, status = 0;
 	void *library, *host;
-	char path[4096];
+	char path[4096], folder[4096];
 
 	if (argc < 3)
 		return 2;
 	snprintf(path, sizeof(path), "%s/libcoreclr.so", argv[1]);
+	(void)dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL); /* which a library of 3.1 uses and does not name */
 	library = dlopen(path, RTLD_NOW);
 	if (!library) {
 		fprintf(stderr, "%s\n", dlerror());
@@ -57,7 +58,8 @@ int main(int argc, char **argv)
 	initialize.symbol = dlsym(library, "coreclr_initialize");
 	execute.symbol = dlsym(library, "coreclr_execute_assembly");
 	values[0] = images(argv[1], argv[2]);
-	values[1] = argv[1];
+	snprintf(folder, sizeof(folder), "%s/", argv[1]); /* names are put behind it as they are */
+	values[1] = folder;
 	values[2] = "true";
 	if (!initialize.symbol || !execute.symbol || !values[0] ||
 	    initialize.initialize(argv[0], "hearth", 3, names, values, &host, &domain))

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes portable PDBs for images of .NET that have none, in which line N is the N-th byte of a method's instructions (IL).
 
-usage: dotnet_pdb.py FOLDER IMAGE...
+usage: dotnet_pdb.py [--embed] FOLDER IMAGE...
 
 So the runtime tells, as lines of its stack traces, where in a method it is, as exactly as it knows. Each PDB has the name and the id that
-the image says. Images that say none, and files that are no images, are left out."""
+the image says. Images that say none, and files that are no images, are left out. --embed: each PDB is put into its image, packed, and the
+image written to the FOLDER, in the place of what is there."""
 import os
 import struct
 import sys
+import zlib
 
 LINES = 4096
 TABLES, METHOD, DOCUMENT, METHOD_DEBUG = 64, 6, 0x30, 0x31
@@ -26,8 +28,9 @@ class Image:
         pe = self.word("I", 0x3C)
         if self.data[:2] != b"MZ" or self.data[pe:pe + 4] != b"PE\0\0":
             raise ValueError("no image")
-        directories = pe + 24 + (112 if self.word("H", pe + 24) == 0x20B else 96)
-        first = pe + 24 + self.word("H", pe + 20)
+        self.pe = pe
+        self.directories = directories = pe + 24 + (112 if self.word("H", pe + 24) == 0x20B else 96)
+        self.first = first = pe + 24 + self.word("H", pe + 20)
         self.sections = [struct.unpack_from("<IIII", self.data, first + 40 * i + 8) for i in range(self.word("H", pe + 6))]
         self.read_id(directories + 6 * 8)
         self.read_rows(self.at(self.word("I", self.at(self.word("I", directories + 14 * 8)) + 8)))
@@ -51,6 +54,28 @@ class Image:
                 self.pdb = os.path.basename(path.replace("\\", "/"))
                 return
         raise ValueError("no PDB")
+
+    def with_pdb(self, pdb):
+        """The image with the PDB behind its last section, which has become longer: the debug directory, and in it one entry more."""
+        pack = zlib.compressobj(9, zlib.DEFLATED, -15)
+        packed = b"MPDB" + struct.pack("<I", len(pdb)) + pack.compress(pdb) + pack.flush()
+        aligned, file_aligned = self.word("I", self.pe + 56), self.word("I", self.pe + 60)
+        last = max(range(len(self.sections)), key=lambda i: self.sections[i][1])
+        _, start, _, offset = self.sections[last]
+        if any(section[3] > offset for section in self.sections):
+            raise ValueError("the last section is not the file's last")
+        image = bytearray(self.data + b"\0" * (-len(self.data) % file_aligned))
+        debug, place = self.directories + 6 * 8, len(image)
+        rva = start + place - offset
+        old = self.data[self.at(self.word("I", debug)):][:self.word("I", debug + 4)]
+        behind = len(old) + 28
+        image += old + struct.pack("<IIHHIIII", 0, 0, 0x100, 0x100, 17, len(packed), rva + behind, place + behind) + packed
+        image += b"\0" * (-len(image) % file_aligned)
+        size = len(image) - offset
+        struct.pack_into("<IIII", image, self.first + 40 * last + 8, size, start, size, offset)
+        struct.pack_into("<I", image, self.pe + 80, start + -(-size // aligned) * aligned)
+        struct.pack_into("<II", image, debug, rva, behind)
+        return bytes(image)
 
     def read_rows(self, root):
         at = root + 16 + self.word("I", root + 12) + 4
@@ -103,16 +128,25 @@ def pdb_of(image, name):
 
 
 def main():
-    if len(sys.argv) < 3:
+    args = sys.argv[1:]
+    embeds = args[:1] == ["--embed"]
+    folder, paths = (args[embeds:] or [""])[0], args[embeds + 1:]
+    if not paths:
         sys.exit(__doc__)
     made = 0
-    for path in sys.argv[2:]:
+    for path in paths:
+        name = os.path.basename(path)
         try:
             image = Image(path)
+            pdb = pdb_of(image, name)
+            content = image.with_pdb(pdb) if embeds else pdb
         except (ValueError, struct.error, IndexError):
             continue
-        with open(os.path.join(sys.argv[1], image.pdb), "wb") as f:
-            f.write(pdb_of(image, os.path.basename(path)))
+        to = os.path.join(folder, name if embeds else image.pdb)
+        if os.path.lexists(to):
+            os.unlink(to)  # it may be a link to the runtime's own
+        with open(to, "wb") as f:
+            f.write(content)
         made += 1
     print(f"{made} PDBs made")
 

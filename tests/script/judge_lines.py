@@ -62,7 +62,7 @@ def main():
             if k < len(stack) and stack[k][0] == file and (not line or 0 <= stack[k][1] - line <= args.late) and goes_on(stack, i + 1, k + 1):
                 return True
             return (not line or args.late) and goes_on(stack, i + 1, k)  # a handler is a frame of its own, within its method's
-        return any(goes_on(stack, 0, 0) for stack in truth)
+        return any(goes_on(stack, 0, 0) for stack in truth if stack or not key)
 
     right, frames_cnt, without, wrong = 0, 0, 0, collections.Counter()
     for count, frames, _ in judge.Stacks(args.capture).of(args.program):

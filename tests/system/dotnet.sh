@@ -38,7 +38,12 @@ cp -l "$folder"/*.dll "$folder"/*.so with-lines 2>/dev/null || cp -f "$folder"/*
 python3 "$TOP/tests/script/dotnet_pdb.py" with-lines with-lines/*.dll || fail "no PDBs"
 late=
 grep -aq '@(#)Version 4\.700\.' "$folder/libcoreclr.so" && late="--late 8" # 3.1
-for way in "" "TieredCompilation=0" "ReadyToRun=0"; do
+for way in "" "TieredCompilation=0" "ReadyToRun=0" embedded; do
+	if [ "$way" = embedded ]; then # in the images, packed
+		rm -f with-lines/*.pdb
+		python3 "$TOP/tests/script/dotnet_pdb.py" --embed with-lines with-lines/*.dll || fail "no PDBs in images"
+		way=
+	fi
 	option=${way:+DOTNET_$way COMPlus_$way}
 	start_record lines.otlp -F 399 --report-interval 500ms -p $$
 	# shellcheck disable=SC2086 # there may be none

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,19 +21,49 @@ static void drop(struct code_files *f, struct code_file *file)
 		close(file->fd);
 		f->open_cnt--;
 	}
+	f->kept_bytes -= file->bytes.len;
+	free(file->bytes.data);
 	*file = f->files[--f->count];
 }
 
-/* Drops the coldest of all, or of those with a file. */
-static void drop_coldest(struct code_files *f, bool has_file)
+static bool is_any(const struct code_file *file)
+{
+	(void)file;
+	return true;
+}
+
+static bool is_open(const struct code_file *file)
+{
+	return file->fd >= 0;
+}
+
+static bool is_kept(const struct code_file *file)
+{
+	return file->bytes.data;
+}
+
+/* Drops the coldest of those that are @what. */
+static void drop_coldest(struct code_files *f, bool (*what)(const struct code_file *file))
 {
 	struct code_file *found = NULL;
 
 	for (uint32_t i = 0; i < f->count; i++)
-		if ((!has_file || f->files[i].fd >= 0) && (!found || f->files[i].used < found->used))
+		if (what(&f->files[i]) && (!found || f->files[i].used < found->used))
 			found = &f->files[i];
 	if (found)
 		drop(f, found);
+}
+
+/* Takes over what @file owns. */
+static void add(struct code_files *f, const struct code_file *file)
+{
+	if (f->count == CODE_FILES)
+		drop_coldest(f, is_any);
+	f->files[f->count] = *file;
+	f->files[f->count].used = ++f->clock;
+	f->files[f->count++].number = f->number;
+	f->open_cnt += file->fd >= 0;
+	f->kept_bytes += file->bytes.len;
 }
 
 void code_files_begin(struct code_files *f, uint32_t number)
@@ -51,11 +82,29 @@ int code_files_put(struct code_files *f, uint64_t base, int fd)
 	if (file)
 		drop(f, file);
 	if (own >= 0 && f->open_cnt == CODE_FILES_OPEN)
-		drop_coldest(f, true);
-	if (f->count == CODE_FILES)
-		drop_coldest(f, false);
-	f->files[f->count++] = (struct code_file){ base, ++f->clock, f->number, own };
-	f->open_cnt += own >= 0;
+		drop_coldest(f, is_open);
+	add(f, &(struct code_file){ .base = base, .fd = own });
+	return 0;
+}
+
+bool code_files_has(struct code_files *f, uint64_t base)
+{
+	return find(f, base);
+}
+
+int code_files_keep(struct code_files *f, uint64_t base, uint8_t *data, size_t len)
+{
+	struct code_file *file = find(f, base);
+
+	if (len > CODE_FILES_BYTES) {
+		free(data);
+		return -E2BIG;
+	}
+	if (file)
+		drop(f, file);
+	while (len > CODE_FILES_BYTES - f->kept_bytes)
+		drop_coldest(f, is_kept);
+	add(f, &(struct code_file){ .base = base, .fd = -1, .bytes = { data, len } });
 	return 0;
 }
 
@@ -87,9 +136,12 @@ int code_files_find(const struct code_memory *m, const struct code_need *need, s
 		return -EAGAIN;
 	}
 	file->used = ++m->files->clock;
-	if (file->fd < 0)
+	if (file->bytes.data)
+		code_memory_of_bytes(&file->bytes, m->end_ns, ret);
+	else if (file->fd >= 0)
+		code_memory_of_file(&file->fd, m->end_ns, ret);
+	else
 		return -ENOENT;
-	code_memory_of_file(&file->fd, m->end_ns, ret);
 	return 0;
 }
 

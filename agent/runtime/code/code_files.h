@@ -4,7 +4,8 @@
  * reader cannot open files: what it misses it notes as a need, which goes to the agent with the answer, and the agent brings
  * the file, or that there is none (CODE_OP_FILE of agent/helper/code_service.h). Files are known by the number of the
  * process's memory and the image's address; of all that were brought the coldest go, and are needed again. Nothing of them
- * is believed: they are others' files, and may be changed or cut off meanwhile.
+ * is believed: they are others' files, and may be changed or cut off meanwhile. A file that an image has in itself,
+ * packed, is kept here unpacked, as if it had been brought.
  *
  * The worker's thread.
  */
@@ -18,6 +19,7 @@
 enum {
 	CODE_FILES = 1024,    /* answers that are kept; those that there is no file, too */
 	CODE_FILES_OPEN = 32, /* of them with a file: below a worker's limit of descriptors (MAX_FILES of elf_worker.c) */
+	CODE_FILES_BYTES = 16 << 20, /* of all that is kept unpacked */
 	CODE_NEED_ID = 20,
 	CODE_NEED_NAME = 236,
 };
@@ -32,7 +34,8 @@ struct code_need {
 struct code_file {
 	uint64_t base, used;
 	uint32_t number;
-	int fd; /* owned; -1: there is none */
+	int fd;			 /* owned; -1: there is none */
+	struct code_bytes bytes; /* owned; the file, if it is kept unpacked: then there is no fd */
 };
 
 struct code_files {
@@ -40,6 +43,7 @@ struct code_files {
 	struct code_need need; /* of this request: the first that was missed */
 	uint64_t clock;
 	uint32_t count, open_cnt;
+	size_t kept_bytes;
 	struct code_file files[CODE_FILES];
 };
 
@@ -48,6 +52,13 @@ void code_files_begin(struct code_files *f, uint32_t number);
 
 /* Takes @fd (borrowed; -1: there is none) for the image at @base of the memory that is read. 0 or -errno. */
 int code_files_put(struct code_files *f, uint64_t base, int fd);
+
+/* Is something known of the file of the image at @base of the memory that is read, or that there is none? */
+bool code_files_has(struct code_files *f, uint64_t base);
+
+/* Keeps the @len bytes at @data (malloc()'s, taken over in any case) as the file of the image at @base. 0; -E2BIG: more than
+ * CODE_FILES_BYTES. */
+int code_files_keep(struct code_files *f, uint64_t base, uint8_t *data, size_t len);
 
 void code_files_forget(struct code_files *f, uint32_t number);
 void code_files_fini(struct code_files *f);

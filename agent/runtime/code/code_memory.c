@@ -55,12 +55,26 @@ static int read_file(void *arg, uint64_t addr, void *dst, size_t len)
 	return 0;
 }
 
-static void make(int (*read)(void *arg, uint64_t addr, void *dst, size_t len), int *fd, struct code_pages *pages,
+static int read_bytes(void *arg, uint64_t addr, void *dst, size_t len)
+{
+	const struct code_bytes *b = arg;
+	size_t n = addr < b->len ? b->len - addr : 0;
+
+	if (!n)
+		return -EFAULT;
+	if (n > len)
+		n = len;
+	memcpy(dst, b->data + addr, n);
+	memset((uint8_t *)dst + n, 0, len - n);
+	return 0;
+}
+
+static void make(int (*read)(void *arg, uint64_t addr, void *dst, size_t len), void *arg, struct code_pages *pages,
 		 uint64_t end_ns, struct code_memory *ret)
 {
 	*ret = (struct code_memory){
 		.read = read,
-		.arg = fd,
+		.arg = arg,
 		.reads_left = CODE_MAX_READS,
 		.bytes_left = CODE_MAX_BYTES,
 		.end_ns = end_ns,
@@ -76,11 +90,16 @@ void code_memory_of_process(int *fd, struct code_memory *ret)
 	make(read_by_fd, fd, &pages, used_ns() + CODE_MAX_MS * NSEC_PER_MSEC, ret);
 }
 
+static struct code_pages file_pages; /* and one file */
+
 void code_memory_of_file(int *fd, uint64_t end_ns, struct code_memory *ret)
 {
-	static struct code_pages pages; /* and one file */
+	make(read_file, fd, &file_pages, end_ns, ret);
+}
 
-	make(read_file, fd, &pages, end_ns, ret);
+void code_memory_of_bytes(const struct code_bytes *bytes, uint64_t end_ns, struct code_memory *ret)
+{
+	make(read_bytes, (void *)(uintptr_t)bytes, &file_pages, end_ns, ret);
 }
 
 /* Takes a read of @len bytes out of the budget. The clock is looked at now and then. */

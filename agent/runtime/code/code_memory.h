@@ -36,6 +36,14 @@ void code_memory_of_process(int *fd, struct code_memory *ret);
 /* The same for the file @fd, whose offsets are the addresses; @end_ns as in struct code_memory. */
 void code_memory_of_file(int *fd, uint64_t end_ns, struct code_memory *ret);
 
+struct code_bytes {
+	uint8_t *data;
+	size_t len;
+};
+
+/* The same for the bytes of @bytes (borrowed; it must outlive @ret), as if they were the file's. */
+void code_memory_of_bytes(const struct code_bytes *bytes, uint64_t end_ns, struct code_memory *ret);
+
 /* 0; -EFAULT: not all of it can be read; -EDQUOT: the budget is spent. */
 int code_read(struct code_memory *m, uint64_t addr, void *dst, size_t len_bytes);
 

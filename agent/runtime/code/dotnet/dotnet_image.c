@@ -17,8 +17,11 @@ enum {
 	DIRECTORY_CLR = 14,
 	DEBUG_ENTRY_BYTES = 28,
 	DEBUG_CODEVIEW = 2,
+	DEBUG_EMBEDDED = 17,
 	PORTABLE = 0x504d,     /* the entry's minor version, "PM" */
 	CODEVIEW = 0x53445352, /* RSDS, a GUID, a number, and the path */
+	EMBEDDED = 0x4244504d, /* MPDB, how long it is unpacked, and it */
+	EMBEDDED_HEAD = 8,
 };
 
 /* The address of the @rva of an image as the file is. */
@@ -77,25 +80,61 @@ static int read_name(struct code_memory *m, uint64_t addr, char name[static CODE
 	return 0;
 }
 
-int dotnet_image_pdb(const struct dotnet_image *im, struct code_need *ret)
+/* An entry of the debug directory. */
+struct debug {
+	uint32_t stamp, kind, bytes; /* of its data */
+	uint16_t minor;
+	uint64_t data;
+};
+
+/* The next entry of @kind whose data begin with @signature, from number *@i on, which goes behind it. False: there is none.
+ */
+static bool next_debug(const struct dotnet_image *im, uint32_t *i, uint32_t kind, uint32_t signature, struct debug *ret)
 {
 	uint32_t rva = code_read_u32(im->m, im->directories + 8 * DIRECTORY_DEBUG);
 	uint32_t count = code_read_u32(im->m, im->directories + 8 * DIRECTORY_DEBUG + 4) / DEBUG_ENTRY_BYTES;
 
+	while (rva && *i < count && *i < MAX_DEBUG_ENTRIES) {
+		uint64_t at = dotnet_image_at(im, rva + (*i)++ * DEBUG_ENTRY_BYTES);
+
+		ret->stamp = code_read_u32(im->m, at + 4);
+		ret->minor = code_read_u16(im->m, at + 10);
+		ret->kind = code_read_u32(im->m, at + 12);
+		ret->bytes = code_read_u32(im->m, at + 16);
+		ret->data = dotnet_image_at(im, code_read_u32(im->m, at + 20));
+		if (ret->kind == kind && code_read_u32(im->m, ret->data) == signature)
+			return true;
+	}
+	return false;
+}
+
+int dotnet_image_pdb(const struct dotnet_image *im, struct code_need *ret)
+{
+	struct debug d;
+
 	memset(ret, 0, sizeof(*ret));
 	ret->base = im->base;
-	for (uint32_t i = 0; rva && i < count && i < MAX_DEBUG_ENTRIES; i++) {
-		uint64_t at = dotnet_image_at(im, rva + i * DEBUG_ENTRY_BYTES), data;
-
-		if (code_read_u32(im->m, at + 12) != DEBUG_CODEVIEW || code_read_u16(im->m, at + 10) != PORTABLE)
-			continue;
-		data = dotnet_image_at(im, code_read_u32(im->m, at + 20));
-		if (code_read_u32(im->m, data) != CODEVIEW)
+	for (uint32_t i = 0; next_debug(im, &i, DEBUG_CODEVIEW, CODEVIEW, &d);) {
+		if (d.minor != PORTABLE)
 			continue;
 		/* the id is the GUID, and the entry's stamp behind it */
-		if (code_read(im->m, data + 4, ret->id, 16) || code_read(im->m, at + 4, ret->id + 16, 4))
+		if (code_read(im->m, d.data + 4, ret->id, 16))
 			break;
-		return read_name(im->m, data + 24, ret->name);
+		memcpy(ret->id + 16, &d.stamp, sizeof(d.stamp));
+		return read_name(im->m, d.data + 24, ret->name);
 	}
 	return dotnet_unreadable(im->m, -ENOENT);
+}
+
+int dotnet_image_embedded(const struct dotnet_image *im, struct dotnet_embedded *ret)
+{
+	struct debug d;
+	uint32_t i = 0;
+
+	if (!next_debug(im, &i, DEBUG_EMBEDDED, EMBEDDED, &d) || d.bytes <= EMBEDDED_HEAD)
+		return dotnet_unreadable(im->m, -ENOENT);
+	ret->at = d.data + EMBEDDED_HEAD;
+	ret->packed_bytes = d.bytes - EMBEDDED_HEAD;
+	ret->bytes = code_read_u32(im->m, d.data + 4);
+	return dotnet_unreadable(im->m, 0);
 }

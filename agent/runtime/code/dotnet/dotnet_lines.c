@@ -91,6 +91,8 @@ int dotnet_lines(const struct dotnet *s, struct code_memory *m, const struct cod
 	error = dotnet_image_open(m, base, &im);
 	if (!error)
 		error = dotnet_image_pdb(&im, &need);
+	if (!error && !code_files_has(m->files, base)) /* where this does not keep one, a file may be beside the image */
+		(void)dotnet_embedded_keep(&im, m->files);
 	if (!error)
 		error = code_files_find(m, &need, &file);
 	if (!error)

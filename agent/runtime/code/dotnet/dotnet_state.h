@@ -119,6 +119,15 @@ uint64_t dotnet_image_at(const struct dotnet_image *im, uint32_t rva);
 /* The name and the id of the portable PDB that was made with the image. 0; -ENOENT: it has none; or as code_read(). */
 int dotnet_image_pdb(const struct dotnet_image *im, struct code_need *ret);
 
+/* A portable PDB in the image itself, packed by deflate. */
+struct dotnet_embedded {
+	uint64_t at;
+	uint32_t packed_bytes, bytes;
+};
+
+/* 0; -ENOENT: it has none; or as code_read(). */
+int dotnet_image_embedded(const struct dotnet_image *im, struct dotnet_embedded *ret);
+
 /* --- metadata (ECMA-335, partition II): dotnet_metadata.c --- */
 
 /* Puts the name of the method with the number @method (its row, from 1) of the image at @base into @text, as a person
@@ -185,6 +194,12 @@ int dotnet_pdb_points(const struct dotnet_pdb *p, uint32_t method, struct dotnet
 
 /* Puts the path of the document number @document into @path. 0; -EBADMSG; or as code_read(). */
 int dotnet_pdb_document(const struct dotnet_pdb *p, uint32_t document, char path[static DOTNET_MAX_PATH]);
+
+/* --- portable PDBs in images: dotnet_embedded.c --- */
+
+/* Unpacks the one in @im and keeps it in @files as the image's file. 0; -ENOENT: there is none; -EBADMSG; -E2BIG: it is too
+ * large; or as code_read(); -ENOMEM. */
+int dotnet_embedded_keep(const struct dotnet_image *im, struct code_files *files);
 
 /* --- lines: dotnet_lines.c --- */
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -131,6 +132,63 @@ static void the_coldest_goes(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
+static int keep(uint64_t base, char first, size_t len)
+{
+	uint8_t *data = calloc(1, len);
+
+	assert_non_null(data);
+	data[0] = (uint8_t)first;
+	return code_files_keep(&files, base, data, len);
+}
+
+static void what_was_unpacked_is_a_file(void **state)
+{
+	struct code_memory file;
+	char text[8] = "";
+
+	(void)state;
+	assert_false(code_files_has(&files, 1));
+	assert_int_equal(keep(1, 'a', 5000), 0);
+	assert_true(code_files_has(&files, 1));
+	assert_int_equal(find(1, &file), 0);
+	assert_int_equal(code_read_u8(&file, 0), 'a');
+	assert_int_equal(code_read(&file, 4996, text, 8), 0); /* as of a file's last page */
+	assert_int_equal(code_read(&file, 8192, text, 4), -EFAULT);
+	assert_int_equal(code_read(&file, UINT64_MAX - 3, text, 4), -EFAULT);
+	assert_int_equal(keep(1, 'b', 1), 0); /* the later one counts, and one that is brought, too */
+	assert_int_equal(find(1, &file), 0);
+	assert_int_equal(code_read_u8(&file, 0), 'b');
+	assert_int_equal(files.kept_bytes, 1);
+	assert_int_equal(code_files_put(&files, 1, -1), 0);
+	assert_int_equal(find(1, &file), -ENOENT);
+	assert_true(code_files_has(&files, 1));
+	assert_int_equal(files.kept_bytes, 0);
+	code_files_begin(&files, 2);
+	assert_false(code_files_has(&files, 1));
+}
+
+static void what_is_kept_has_a_bound(void **state)
+{
+	enum { HALF = CODE_FILES_BYTES / 2 };
+	struct code_memory file;
+
+	(void)state;
+	assert_int_equal(keep(1, 'a', CODE_FILES_BYTES + 1), -E2BIG);
+	assert_int_equal(code_files_put(&files, 9, -1), 0);
+	for (uint64_t i = 1; i <= 2; i++)
+		assert_int_equal(keep(i, 'a', HALF), 0);
+	assert_int_equal(find(1, &file), 0); /* it is warm */
+	assert_int_equal(keep(3, 'a', HALF), 0);
+	assert_true(code_files_has(&files, 1) && !code_files_has(&files, 2) && code_files_has(&files, 3));
+	assert_true(code_files_has(&files, 9)); /* takes no memory */
+	assert_int_equal(files.kept_bytes, CODE_FILES_BYTES);
+	assert_int_equal(keep(4, 'a', CODE_FILES_BYTES), 0);
+	assert_int_equal(files.kept_bytes, CODE_FILES_BYTES);
+	assert_true(code_files_has(&files, 4) && !code_files_has(&files, 3));
+	code_files_forget(&files, 1);
+	assert_int_equal(files.kept_bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +196,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(files_are_known_by_memory_and_image, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_later_answer_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_coldest_goes, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_unpacked_is_a_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_kept_has_a_bound, setup, teardown),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files and lines of a made-up method: an image that names its PDB, what the compiler kept of the method's code, and the PDB
- * itself, in a file. */
+ * itself, in a file or in the image. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -26,6 +27,7 @@ enum {
 	ROOT = 0x300,
 	ENTRIES = 0x400,
 	VIEW = 0x500,
+	EMBEDDED = 0x600,
 	DEBUG = 0x2000
 };
 enum { PDB = 0x100, TABLES = 0x140, BLOBS = 0x200, CODE = 0x9000 };
@@ -215,6 +217,89 @@ static void a_missing_file_is_needed(void **state)
 	assert_int_equal(tell(0, 40, &names), -ENOENT);
 }
 
+/* Puts the PDB, packed, into the image, by a third entry of the debug directory. Returns how long it is packed. */
+static uint32_t embed(void)
+{
+	const uint32_t entry = BASE + ENTRIES + 2 * 28;
+	z_stream z = { .next_in = pdb,
+		       .avail_in = sizeof(pdb),
+		       .next_out = bytes + BASE + EMBEDDED + 8,
+		       .avail_out = DEBUG - BASE - EMBEDDED - 8 };
+
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	deflateEnd(&z);
+	put(bytes, BASE + HEAD + 24 + 112 + 8 * 6 + 4, 3 * 28, 4);
+	put(bytes, entry + 12, 17, 4);
+	put(bytes, entry + 16, z.total_out + 8, 4);
+	put(bytes, entry + 20, EMBEDDED, 4);
+	put(bytes, BASE + EMBEDDED, 0x4244504d, 4);
+	put(bytes, BASE + EMBEDDED + 4, sizeof(pdb), 4);
+	return (uint32_t)z.total_out;
+}
+
+static void a_pdb_in_the_image_counts(void **state)
+{
+	AUTO(buf_fini) struct buf names = BUF_EMPTY;
+
+	(void)state;
+	(void)embed();
+	assert_int_equal(tell(0, 40, &names), 0);
+	is_line(&names, 0, "/a", 10);
+	is_line(&names, 20, "/b", 3);
+	assert_int_equal(files.need.base, 0);
+	memset(bytes + BASE + EMBEDDED, 0, 0x100); /* it is unpacked once */
+	assert_int_equal(tell(0, 40, &names), 0);
+	is_line(&names, 8, "/a", 12);
+	code_files_forget(&files, 1);
+	assert_int_equal(tell(0, 40, &names), -EAGAIN);
+	pdb[PDB + 19]++; /* another one's */
+	(void)embed();
+	assert_int_equal(tell(0, 40, &names), -ESTALE);
+}
+
+/* What cannot be unpacked is as if it was not there. */
+static void is_of_no_use(uint32_t at, uint64_t value)
+{
+	AUTO(buf_fini) struct buf names = BUF_EMPTY;
+	uint32_t before;
+
+	(void)embed();
+	memcpy(&before, bytes + at, 4);
+	put(bytes, at, value, 4);
+	code_files_begin(&files, 1);
+	assert_int_equal(tell(0, 40, &names), -EAGAIN);
+	assert_int_equal(files.need.base, BASE);
+	assert_false(memory.is_spent);
+	put(bytes, at, before, 4);
+}
+
+static void what_cannot_be_unpacked_is_none(void **state)
+{
+	const uint32_t entry = BASE + ENTRIES + 2 * 28;
+	uint32_t packed = embed();
+	AUTO(buf_fini) struct buf names = BUF_EMPTY;
+
+	(void)state;
+	is_of_no_use(entry + 12, 16);			    /* an entry of another kind */
+	is_of_no_use(BASE + EMBEDDED, 0x4244504e);	    /* of another form */
+	is_of_no_use(BASE + EMBEDDED + 4, sizeof(pdb) - 1); /* longer than it says, shorter, of nothing */
+	is_of_no_use(BASE + EMBEDDED + 4, sizeof(pdb) + 1);
+	is_of_no_use(BASE + EMBEDDED + 4, 0);
+	is_of_no_use(BASE + EMBEDDED + 4, CODE_FILES_BYTES + 1);
+	is_of_no_use(BASE + EMBEDDED + 4, UINT32_MAX);
+	is_of_no_use(entry + 16, packed + 7); /* cut */
+	is_of_no_use(entry + 16, 8);
+	is_of_no_use(entry + 16, 7);
+	is_of_no_use(entry + 16, UINT32_MAX);
+	is_of_no_use(entry + 16, 0x10000);    /* not all of it is there */
+	is_of_no_use(BASE + EMBEDDED + 8, 7); /* broken */
+	bring();			      /* a file beside the image */
+	put(bytes, BASE + EMBEDDED + 8, 7, 4);
+	assert_int_equal(tell(0, 40, &names), 0);
+	is_line(&names, 0, "/a", 10);
+}
+
 static void what_does_not_fit_has_no_lines(void **state)
 {
 	AUTO(buf_fini) struct buf names = BUF_EMPTY;
@@ -243,6 +328,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_place_has_its_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_missing_file_is_needed, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pdb_in_the_image_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_unpacked_is_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_does_not_fit_has_no_lines, setup, teardown),
 	};
 
