@@ -14,8 +14,9 @@
 
 enum {
 	IN_USE_MS = 30000,     /* what no sample had a frame in for so long is not looked at with the others */
-	OF_LATE_MS = 2000,     /* what had one within this time is looked at first */
-	CHECK_SHARE = 50,      /* looking at all takes one part in so many of the agent's time */
+	OF_LATE_MS = 2000,     /* what had one within this time is looked at each CODE_LOOK_MS, as the process may end */
+	LIKELY_MS = 500,       /* what had one within this time, the next walk is likely to come through */
+	CHECK_SHARE = 100,     /* looking at all takes one part in so many of the agent's time */
 	MAX_FUNCTIONS = 65536, /* of a process; the others have no names */
 };
 
@@ -140,37 +141,40 @@ static bool check_all(struct code_process *cp, uint64_t now_ns)
 	return is_possible;
 }
 
-void code_check_used(struct code_process *cp)
+/* May all in the list be looked at again? */
+static bool is_all_due(const struct code_process *cp, uint64_t now_ns)
 {
-	uint64_t now_ns = clock_mono_ns();
-
-	drop_idle(cp, NULL, now_ns);
-	if (cp->watched_cnt && !cp->has_ended)
-		(void)check_all(cp, now_ns);
+	return now_ns - cp->all_checked_ns >= CHECK_SHARE * cp->check_all_ns;
 }
 
-/* Looks at all in the list, @t among them, or, if that was done a moment ago, at @t and at those that the next samples are
- * likely to have. */
-static bool check_list(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
+/* Looks at all in the list, @t among them, or, if that was done a moment ago, at @t (NULL: at none) and at those that
+ * samples taken since @since_ns had frames in. */
+static bool check_list(struct code_process *cp, struct code_thing *t, uint64_t since_ns)
 {
 	AUTO_FREE struct code_thing **things = NULL;
 	uint64_t now_ns = clock_mono_ns();
 	uint32_t count = 0;
 
 	drop_idle(cp, t, now_ns);
-	if (now_ns - cp->all_checked_ns >= CHECK_SHARE * cp->check_all_ns)
+	if (cp->watched_cnt && is_all_due(cp, now_ns))
 		return check_all(cp, now_ns);
-	things = malloc(cp->watched_cnt * sizeof(struct code_thing *));
+	things = malloc((cp->watched_cnt + 1) * sizeof(struct code_thing *));
 	for (uint32_t i = 0; things && i < cp->watched_cnt; i++)
-		if (cp->watched[i] == t || cp->watched[i]->used_ns + OF_LATE_MS * NSEC_PER_MSEC > time_ns)
+		if (cp->watched[i] == t || cp->watched[i]->used_ns > since_ns)
 			things[count++] = cp->watched[i];
-	return things && check(cp, things, count);
+	return things && (!count || check(cp, things, count));
 }
 
-/* Is the next sample likely to have a frame in it, too? */
+void code_check_used(struct code_process *cp)
+{
+	if (cp->watched_cnt && !cp->has_ended)
+		(void)check_list(cp, NULL, clock_mono_ns() - OF_LATE_MS * NSEC_PER_MSEC);
+}
+
+/* Is the walk that came through it likely to come through others in the list? */
 static bool is_likely(const struct code_thing *t, uint64_t time_ns)
 {
-	return t->is_watched && t->used_ns + OF_LATE_MS * NSEC_PER_MSEC > time_ns;
+	return t->is_watched && t->used_ns + LIKELY_MS * NSEC_PER_MSEC > time_ns;
 }
 
 static void use(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
@@ -179,11 +183,11 @@ static void use(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
 	watch(cp, t);
 }
 
-/* Looks at those of @things, which one sample has, at which nobody looked since: by one request. */
+/* Looks at those of @things, which one sample has, at which nobody looked since, or at all: by one request. */
 static void look_at_those(struct code_process *cp, struct code_thing **things, uint32_t count, uint64_t time_ns)
 {
 	enum { MAX = (CODE_MAX_WORDS - 1) / CODE_TOKENS };
-	struct code_thing *likely = NULL;
+	uint64_t now_ns = clock_mono_ns();
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < count && n < MAX; i++) {
@@ -191,17 +195,21 @@ static void look_at_those(struct code_process *cp, struct code_thing **things, u
 
 		if (t->is_asked || t->has_gone || t->checked_ns >= time_ns)
 			continue;
-		likely = is_likely(t, time_ns) ? t : likely;
 		t->is_asked = true;
 		things[n++] = t;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		things[i]->is_asked = false;
-	if (n < 2 || cp->has_ended)
+	if (!n || cp->has_ended)
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		use(cp, things[i], time_ns);
-	(void)(likely ? check_list(cp, likely, time_ns) : check(cp, things, n));
+	if (!is_all_due(cp, now_ns)) {
+		(void)check(cp, things, n);
+		return;
+	}
+	drop_idle(cp, NULL, now_ns);
+	(void)check_all(cp, now_ns);
 }
 
 bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
@@ -214,7 +222,7 @@ bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t
 	if (t->checked_ns >= time_ns)
 		return true;
 	if (is_possible)
-		is_possible = is_in_list ? check_list(cp, t, time_ns) : check(cp, &t, 1);
+		is_possible = is_in_list ? check_list(cp, t, time_ns - LIKELY_MS * NSEC_PER_MSEC) : check(cp, &t, 1);
 	return is_possible ? !t->has_gone && (t->checked_ns >= time_ns || was_of_late) : was_of_late;
 }
 

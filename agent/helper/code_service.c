@@ -162,7 +162,7 @@ static int answer_function(const struct code_reader *reader, void *state, struct
 struct window {
 	uint64_t start;
 	size_t bytes;
-	uint8_t memory[256];
+	uint8_t memory[512];
 };
 
 static struct code_word read_word(struct code_memory *m, struct window *w, uint64_t addr)

@@ -69,7 +69,7 @@ CONTROLS = """return [...document.querySelectorAll(arguments[0])].filter((e) => 
 def test_hovered(p):
     """What is below the pointer can be read, pressed or not."""
     p.open()
-    for _ in range(3):
+    for _ in range(2):
         for view in ("flame&inv=1&case=1", "diff", "who", "health"):
             p.go("from=first&to=last&live=&view=" + view)
             p.until("return Boolean(hearth.view.data || hearth.view.pane && hearth.view.pane.tree)", f"{view} shows nothing")
