@@ -65,6 +65,33 @@ const uint8_t *elf_image_bytes(const struct elf_image *im, const Elf64_Shdr *sec
 	return p;
 }
 
+bool elf_image_header(const struct elf_image *im, uint32_t i, Elf64_Phdr *ret)
+{
+	uint64_t off = (uint64_t)i * sizeof(*ret);
+	const uint8_t *p;
+
+	if (i >= im->ehdr.e_phnum || im->ehdr.e_phentsize != sizeof(*ret) || im->ehdr.e_phoff > UINT64_MAX - off)
+		return false;
+	p = file_bytes(im, im->ehdr.e_phoff + off, sizeof(*ret));
+	if (p)
+		memcpy(ret, p, sizeof(*ret));
+	return p;
+}
+
+const uint8_t *elf_image_loaded(const struct elf_image *im, uint64_t addr, uint64_t len)
+{
+	Elf64_Phdr ph;
+
+	for (uint32_t i = 0; elf_image_header(im, i, &ph); i++) {
+		uint64_t off = addr - ph.p_vaddr;
+
+		if (ph.p_type != PT_LOAD || addr < ph.p_vaddr || off > ph.p_filesz || ph.p_filesz - off < len)
+			continue;
+		return ph.p_offset <= UINT64_MAX - off ? file_bytes(im, ph.p_offset + off, len) : NULL;
+	}
+	return NULL;
+}
+
 bool elf_image_is_called(const struct elf_image *im, const Elf64_Shdr *section, const char *name)
 {
 	size_t len = strlen(name) + 1, names_len;

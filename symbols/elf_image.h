@@ -31,6 +31,12 @@ bool elf_image_find(const struct elf_image *im, const char *name, Elf64_Shdr *re
 /* The bytes of a section in the file; NULL when there are none, or not all are inside the file. */
 const uint8_t *elf_image_bytes(const struct elf_image *im, const Elf64_Shdr *section, size_t *len_ret);
 
+/* Program header number @i; false: there is none. */
+bool elf_image_header(const struct elf_image *im, uint32_t i, Elf64_Phdr *ret);
+
+/* The @len bytes that the file has for virtual address @addr; NULL: it has not all of them. */
+const uint8_t *elf_image_loaded(const struct elf_image *im, uint64_t addr, uint64_t len);
+
 /* Is @section called @name? */
 bool elf_image_is_called(const struct elf_image *im, const Elf64_Shdr *section, const char *name);
 

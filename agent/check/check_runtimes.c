@@ -24,7 +24,7 @@ enum { MAX_FOUND = 64 };
 /* Processes that have a runtime from files alike. */
 struct found {
 	const struct file *file;
-	enum chain_trouble trouble;
+	const char *trouble; /* "": none */
 	uint32_t process_cnt;
 	const struct process *last; /* of these */
 };
@@ -49,11 +49,11 @@ static bool is_alike(const struct file *a, const struct file *b)
 	       !strcmp(a->path, b->path);
 }
 
-static void add(struct runtimes_found *found, const struct process *p, const struct file *file, enum chain_trouble trouble)
+static void add(struct runtimes_found *found, const struct process *p, const struct file *file, const char *trouble)
 {
 	struct found *f = found->list;
 
-	while (f < found->list + found->count && !(f->trouble == trouble && is_alike(f->file, file)))
+	while (f < found->list + found->count && !(!strcmp(f->trouble, trouble) && is_alike(f->file, file)))
 		f++;
 	if (f == found->list + MAX_FOUND) {
 		found->left_out_cnt++;
@@ -67,22 +67,24 @@ static void add(struct runtimes_found *found, const struct process *p, const str
 	f->last = p;
 }
 
-static enum chain_trouble trouble_of(const struct code_facts *facts)
+static const char *trouble_of(const struct code_facts *facts)
 {
 	const struct code_reader *reader = code_reader_of(facts->id);
+	const char *lacks = reader->lacks ? reader->lacks(facts) : NULL;
 
-	return reader->knows && !reader->knows(facts) ? CHAIN_TROUBLE_LAYOUT : CHAIN_TROUBLE_NONE;
+	return lacks ? lacks : "";
 }
 
 static void look(void *arg, struct process *p)
 {
+	static const char *const troubles[] = { CHAIN_TROUBLES(CHAIN_TROUBLE_TEXT) };
 	struct chain_state ignored;
 
 	for (uint32_t i = 0; i < p->as->count; i++) {
 		const struct mapping *m = &p->as->maps[i];
 
 		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CHAIN)
-			add(arg, p, m->file, chain_state_of(p->as, m, &ignored));
+			add(arg, p, m->file, troubles[chain_state_of(p->as, m, &ignored)]);
 		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CODE &&
 		    code_reader_of(m->file->info.runtime.code.id))
 			add(arg, p, m->file, trouble_of(&m->file->info.runtime.code));
@@ -106,19 +108,18 @@ static void print_version(uint32_t version, bool is_of_code, char *text, size_t 
 
 static void say(struct checker *c, const struct found *f)
 {
-	static const char *const troubles[] = { CHAIN_TROUBLES(CHAIN_TROUBLE_TEXT) };
 	static const char *const ways[] = { RUNTIME_WAYS(RUNTIME_WAY_TEXT) };
 	const struct runtime_file *runtime = &f->file->info.runtime;
-	char name[256], found[128], version[40];
+	char name[256], found[256], version[40];
 
 	print_version(runtime->version, runtime->kind == RUNTIME_FILE_CODE, version, sizeof(version));
 	snprintf(name, sizeof(name), "%s %s (%s)", runtime_own_word(number_of(f->file)), version,
 		 f->file->path ? f->file->path : "a file without a name");
 	snprintf(found, sizeof(found), "%u process%s, recognised by %s%s%s", f->process_cnt, f->process_cnt == 1 ? "" : "es",
-		 ways[runtime->way], f->trouble ? "; " : "", troubles[f->trouble]);
-	checker_say(c, name, f->trouble ? CHECK_PARTLY : CHECK_YES, found,
-		    f->trouble ? "its stacks stay those of the interpreter, without the functions of scripts"
-			       : "the functions of its scripts are shown, with files and lines",
+		 ways[runtime->way], *f->trouble ? "; " : "", f->trouble);
+	checker_say(c, name, *f->trouble ? CHECK_PARTLY : CHECK_YES, found,
+		    *f->trouble ? "its stacks stay those of the interpreter, without the functions of scripts"
+				: "the functions of its scripts are shown, with files and lines",
 		    "nothing to be done here, unless another version can run it: docs/scripts.md and docs/jit.md list those "
 		    "that are "
 		    "read");

@@ -21,7 +21,10 @@ struct row_image {
 	Elf *elf;	      /* over the same bytes; borrowed */
 	const uint8_t *debug; /* the file's separate debug file, or NULL; only while builders are opened */
 	size_t debug_len;
-	Elf *debug_elf;	    /* over those; NULL when there is none */
+	Elf *debug_elf; /* over those; NULL when there is none */
+	/* Calls @fn with the functions of the file that tables of another kind than symbols tell, until it returns anything
+	 * but 0, which this returns then; also -ENOMEM. NULL: there are none. */
+	int (*functions)(const struct row_image *image, int (*fn)(void *arg, uint64_t addr, uint64_t size_bytes), void *arg);
 	uint64_t entry;	    /* e_entry, 0 when there is none */
 	uint64_t entry_gap; /* bytes from there on that no builder opened before covers, at most 256; 0 while none is open */
 };
@@ -45,6 +48,8 @@ struct row_builder {
 	 */
 	void (*rest)(void *state);
 	void (*close)(void *state);
+	/* Is row_image.functions for what the builder knows of. NULL: it knows of none. */
+	int (*functions)(const struct row_image *image, int (*fn)(void *arg, uint64_t addr, uint64_t size_bytes), void *arg);
 };
 
 /* Works as row_eval, by the rule of @row, which must say everything. */

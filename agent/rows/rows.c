@@ -300,6 +300,8 @@ static int open_builders(struct row_source *src)
 		if (r == 0) {
 			o->builder = builders[i];
 			src->opened_count++;
+			if (builders[i]->functions)
+				image->functions = builders[i]->functions;
 		}
 	}
 	return src->opened_count ? 0 : -ENODATA;

@@ -3,7 +3,7 @@
  * The builder for V8's interpreter. It is entered through one function, the trampoline, which makes the frame of the
  * script's function and calls the code of its bytecodes, the handlers; these jump from one to the next. A handler that has
  * no frame of its own runs in that frame: there the rows say so, and that the frame's function is told by words in it
- * (CAPTURE). Found by symbols, which are in files that are not stripped. The state is what these are. One thread.
+ * (CAPTURE). Found by symbols, or by V8's own tables in files that are stripped. The state is what these are. One thread.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -17,6 +17,8 @@
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "base/vec.h"
+#include "symbols/elf_image.h"
+#include "symbols/sources/v8_builtins.h"
 
 enum {
 	CAPTURE = 1,	   /* of agent/runtime/code/v8/v8_reader.c: a frame of bytecode ... */
@@ -26,14 +28,14 @@ enum {
 	FRAME_WORDS = 5,   /* behind these: context, function, arguments, bytecode, offset in it */
 };
 
-static const char trampoline_name[] = "Builtins_InterpreterEntryTrampoline", first_handler[] = "Builtins_WideHandler",
-		  prologue_name[] = "Builtins_BaselineOutOfLinePrologue", builtin[] = "Builtins_";
+static const char trampoline_name[] = "InterpreterEntryTrampoline", first_handler[] = "WideHandler",
+		  prologue_name[] = "BaselineOutOfLinePrologue", builtin[] = V8_BUILTIN_PREFIX;
 
 struct v8_rows {
 	struct code_starts *starts;	 /* for the code's bytes */
 	struct code_function *functions; /* trampoline and handlers, sorted, disjoint; owned */
 	size_t count, cap;
-	uint64_t trampoline, prologue;
+	uint64_t trampoline, prologue, handlers;
 	/* of the function asked about last */
 	uint64_t kept;
 	struct row *rows;
@@ -52,7 +54,7 @@ static void v8_close(void *state)
 
 /* --- symbols --- */
 
-/* The symbols of the file, and their names; false: it has none, or they name no handler. */
+/* The symbols of the file, and their names; false: it has none, or they name no builtin. */
 static bool open_symbols(Elf *elf, Elf_Data **symbols, Elf_Data **names)
 {
 	Elf_Scn *scn = NULL;
@@ -64,7 +66,7 @@ static bool open_symbols(Elf *elf, Elf_Data **symbols, Elf_Data **names)
 		*symbols = elf_rawdata(scn, NULL);
 		*names = elf_rawdata(elf_getscn(elf, shdr.sh_link), NULL);
 		return *symbols && *names && (*names)->d_buf && (*symbols)->d_buf &&
-		       memmem((*names)->d_buf, (*names)->d_size, first_handler, sizeof(first_handler));
+		       memmem((*names)->d_buf, (*names)->d_size, builtin, sizeof(builtin) - 1);
 	}
 	return false;
 }
@@ -83,30 +85,64 @@ static int add_function(struct v8_rows *v, uint64_t addr, uint64_t bytes)
 	return 0;
 }
 
-/* Takes all builtins; finds where handlers begin. They are the last ones. */
-static int take_symbols(struct v8_rows *v, const Elf_Data *symbols, const Elf_Data *names, uint64_t *handlers)
+/* Takes the builtin @name; notes where handlers begin. They are the last ones. */
+static int take_builtin(struct v8_rows *v, const char *name, uint64_t addr, uint64_t bytes)
 {
+	if (!strcmp(name, first_handler))
+		v->handlers = addr;
+	else if (!strcmp(name, trampoline_name))
+		v->trampoline = addr;
+	else if (!strcmp(name, prologue_name))
+		v->prologue = addr;
+	return add_function(v, addr, bytes);
+}
+
+static int take_symbols(struct v8_rows *v, const Elf_Data *symbols, const Elf_Data *names)
+{
+	const size_t prefix = sizeof(builtin) - 1;
 	int r = 0;
 
 	for (size_t i = 0; i < symbols->d_size / sizeof(Elf64_Sym) && !r; i++) {
 		const char *name;
+		size_t left;
 		Elf64_Sym sym;
 
 		memcpy(&sym, (const uint8_t *)symbols->d_buf + i * sizeof(sym), sizeof(sym));
-		if (ELF64_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_name > names->d_size ||
-		    names->d_size - sym.st_name <= sizeof(trampoline_name))
+		if (ELF64_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_name >= names->d_size)
 			continue;
 		name = (const char *)names->d_buf + sym.st_name;
-		if (memcmp(name, builtin, sizeof(builtin) - 1) != 0)
-			continue;
-		if (!memcmp(name, first_handler, sizeof(first_handler)))
-			*handlers = sym.st_value;
-		if (!memcmp(name, trampoline_name, sizeof(trampoline_name)))
-			v->trampoline = sym.st_value;
-		if (!memcmp(name, prologue_name, sizeof(prologue_name)))
-			v->prologue = sym.st_value;
-		r = add_function(v, sym.st_value, sym.st_size);
+		left = names->d_size - sym.st_name;
+		if (left > prefix && !memcmp(name, builtin, prefix) && memchr(name, 0, left))
+			r = take_builtin(v, name + prefix, sym.st_value, sym.st_size);
 	}
+	return r;
+}
+
+/* The same by V8's own tables. */
+static int take_tables(struct v8_rows *v, const struct row_image *image)
+{
+	AUTO(v8_builtins_close) struct v8_builtins all = { 0 };
+	struct v8_builtin one;
+	struct elf_image im;
+	int r = elf_image_open(image->data, image->len, &im) ? -ENODATA : v8_builtins_open(&im, &all);
+
+	for (uint32_t i = 0; !r && v8_builtins_get(&im, &all, i, &one); i++)
+		r = take_builtin(v, one.name, one.addr, one.size_bytes);
+	return r;
+}
+
+/* row_builder.functions */
+static int v8_functions(const struct row_image *image, int (*fn)(void *arg, uint64_t addr, uint64_t size_bytes), void *arg)
+{
+	AUTO(v8_builtins_close) struct v8_builtins all = { 0 };
+	struct v8_builtin one;
+	struct elf_image im;
+	int r = elf_image_open(image->data, image->len, &im) ? -ENODATA : v8_builtins_open(&im, &all);
+
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	for (uint32_t i = 0; !r && v8_builtins_get(&im, &all, i, &one); i++)
+		r = fn(arg, one.addr, one.size_bytes);
 	return r;
 }
 
@@ -117,8 +153,8 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Keeps trampoline, prologue and what begins at @handlers or behind. */
-static void choose(struct v8_rows *v, uint64_t handlers)
+/* Keeps trampoline, prologue and what begins where handlers do or behind. */
+static void choose(struct v8_rows *v)
 {
 	uint64_t end = 0;
 	size_t n = 0;
@@ -127,7 +163,7 @@ static void choose(struct v8_rows *v, uint64_t handlers)
 	for (size_t i = 0; i < v->count; i++) {
 		const struct code_function *f = &v->functions[i];
 
-		if ((f->start != v->trampoline && f->start != v->prologue && f->start < handlers) || f->start < end)
+		if ((f->start != v->trampoline && f->start != v->prologue && f->start < v->handlers) || f->start < end)
 			continue;
 		end = f->end;
 		v->functions[n++] = *f;
@@ -138,25 +174,21 @@ static void choose(struct v8_rows *v, uint64_t handlers)
 static int v8_open(const struct row_image *image, void **ret)
 {
 	Elf_Data *symbols, *names;
-	uint64_t handlers = 0;
-	struct v8_rows *v;
+	struct v8_rows *v = calloc(1, sizeof(*v));
 	int r;
 
-	if (!open_symbols(image->elf, &symbols, &names))
-		return -ENODATA;
-	v = calloc(1, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	r = code_starts_new(image, &v->starts);
 	if (!r)
-		r = take_symbols(v, symbols, names, &handlers);
-	if (!r && !handlers)
+		r = open_symbols(image->elf, &symbols, &names) ? take_symbols(v, symbols, names) : take_tables(v, image);
+	if (!r && !v->handlers)
 		r = -ENODATA;
 	if (r) {
 		v8_close(v);
 		return r;
 	}
-	choose(v, handlers);
+	choose(v);
 	*ret = v;
 	return 0;
 }
@@ -344,4 +376,5 @@ const struct row_builder rows_v8 = {
 	.open = v8_open,
 	.build = v8_build,
 	.close = v8_close,
+	.functions = v8_functions,
 };

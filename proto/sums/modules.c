@@ -42,7 +42,7 @@ const char *modules_quality(struct str source)
 		const char *source, *quality;
 	} known[] = {
 		{ "dwarf", "full" },	   { "go", "full" },   { "symtab", "symbols" },	 { "dynsym", "exports only" },
-		{ "plt", "exports only" }, { "none", "none" }, { "pending", "pending" },
+		{ "plt", "exports only" }, { "v8", "exports only" }, { "none", "none" }, { "pending", "pending" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

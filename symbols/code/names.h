@@ -24,6 +24,7 @@ enum code_source {
 	CODE_SOURCE_SYMTAB, /* also the one in .gnu_debugdata */
 	CODE_SOURCE_DYNSYM, /* exported names only */
 	CODE_SOURCE_PLT,    /* stubs: name@plt */
+	CODE_SOURCE_V8,	    /* V8's own tables of the functions that it is built with */
 	CODE_SOURCE_UNWIND, /* no name: where a function begins and ends; it is called by its length, "+d80" */
 	CODE_SOURCE_MAX,
 };

@@ -49,6 +49,7 @@ int source_symtab(const struct symbol_files *files, struct code_names *names);
 int source_debugdata(const struct symbol_files *files, struct code_names *names);
 int source_dynsym(const struct symbol_files *files, struct code_names *names);
 int source_plt(const struct symbol_files *files, struct code_names *names);
+int source_v8(const struct symbol_files *files, struct code_names *names);
 int source_unwind(const struct symbol_files *files, struct code_names *names);
 
 /* The outcome of reading the sources. */

@@ -8,7 +8,7 @@ const char *code_source_name(enum code_source source)
 	static const char *const names[CODE_SOURCE_MAX] = {
 		[CODE_SOURCE_NONE] = "none",	 [CODE_SOURCE_GO] = "go",	  [CODE_SOURCE_DWARF] = "dwarf",
 		[CODE_SOURCE_SYMTAB] = "symtab", [CODE_SOURCE_DYNSYM] = "dynsym", [CODE_SOURCE_PLT] = "plt",
-		[CODE_SOURCE_UNWIND] = "unwind",
+		[CODE_SOURCE_V8] = "v8",	 [CODE_SOURCE_UNWIND] = "unwind",
 	};
 
 	return source < CODE_SOURCE_MAX ? names[source] : "unknown";

@@ -17,7 +17,7 @@
 struct buf;
 struct symbol_files;
 
-enum { SYMBOL_INDEX_VERSION = 1, SYMBOL_INDEX_ID_BYTES = 64 };
+enum { SYMBOL_INDEX_VERSION = 2, SYMBOL_INDEX_ID_BYTES = 64 };
 
 /* The head of an index, beside its tables. */
 struct symbol_index_head {

@@ -17,7 +17,7 @@ static const struct {
 	{ CODE_SOURCE_GO, source_go, true },	     { CODE_SOURCE_DWARF, source_dwarf, false },
 	{ CODE_SOURCE_SYMTAB, source_symtab, true }, { CODE_SOURCE_SYMTAB, source_debugdata, true },
 	{ CODE_SOURCE_DYNSYM, source_dynsym, true }, { CODE_SOURCE_PLT, source_plt, true },
-	{ CODE_SOURCE_UNWIND, source_unwind, true },
+	{ CODE_SOURCE_V8, source_v8, true },	     { CODE_SOURCE_UNWIND, source_unwind, true },
 };
 
 /* Is the last node from a source of @kind, and behind the first @before? */

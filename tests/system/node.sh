@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # JavaScript functions in stacks of node, without any flag of node's: each sample of a program that calls in every way there is, judged by
 # what the program says of itself; in its compilers' tiers and in bytecode alone; of one that is gone when its profile is made. The node
-# that is here; others by `make runtimes`.
+# that is here, with symbols or without, as Debian's library; others by `make runtimes`.
 . "$TOP/tests/system/lib.sh"
 need_bpf
 [ "$(uname -m)" = x86_64 ] || skip "frames of V8 are known for x86-64 alone"
 node=$(readlink -e /usr/bin/node) || skip "no node here (nodejs)"
 name=$(basename "$node")
 "$node" -p process.versions.v8 >version
-nm -C "$node" 2>/dev/null | grep -q InterpreterEntryTrampoline || skip "this node ($(cat version)) has no symbols"
+[[ $(cat version) =~ ^(9\.[4-9]|1[0-4])\. ]] || skip "V8 $(cat version) is none that is known"
 
 # judged LEAST [MIN FILES OPTION...]: the verdict on x.otlp. Functions that are thrown away at once may lack their names.
 judged() {
@@ -52,7 +52,8 @@ done
 # Functions that are inlined, with their files and lines; what runs for them is folded into them, and stays on request.
 "$HEARTH" report x.otlp --format lines >lines
 grep -q "calls.js" lines || fail "no lines: $(head lines)"
-! grep -q "Builtins_[A-Za-z]*Handler" folded || fail "handlers of bytecodes are told: $(grep -m 1 Handler folded)"
+grep ";main;" folded | grep -v "Builtins_InterpreterEntry" >known # before the first answers functions are not known
+! grep -q "Builtins_[A-Za-z]*Handler" known || fail "handlers of bytecodes are told: $(grep -m 1 Builtins_.*Handler known)"
 start_record x.otlp -F 399 --interpreter-frames -p $$
 "$node" --no-opt --no-sparkplug "$TOP/tests/script/calls.js" 1 plain >truth
 stop "$recorder"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sorted array of marks: the functions of the symbol table and, when there is only the dynamic one, the ranges of
- * .eh_frame (whose ends are where uncovered code begins) and what neither covers but is called or has its address taken, in
- * code or in data. A target counts only where a function can begin: aligned, or behind a return, a jump or padding. The
- * search for references looks at every byte; that four of them by chance make such a target happens about once a megabyte of
- * code. More than MAX_SCAN_BYTES of code are not searched, nor for what data points at: there functions begin where it looks
- * so (agent/rows/code/bounds.h). Made once, read only afterwards.
+ * One sorted array of marks: the functions of the symbol table and, when there is only the dynamic one, those of tables of
+ * another kind, the ranges of .eh_frame (whose ends are where uncovered code begins) and what neither covers but
+ * is called or has its address taken, in code or in data. A target counts only where a function can begin: aligned, or
+ * behind a return, a jump or padding. The search for references looks at every byte; that four of them by chance make such a
+ * target happens about once a megabyte of code. More than MAX_SCAN_BYTES of code are not searched, nor for what data points
+ * at: there functions begin where it looks so (agent/rows/code/bounds.h). Made once, read only afterwards.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -394,6 +394,11 @@ static int add_pointers(struct code_starts *s, const GElf_Phdr *ph)
 	return data ? add_words(s, data, ph->p_filesz) : 0;
 }
 
+static int add_certain(void *arg, uint64_t addr, uint64_t bytes)
+{
+	return add_mark(arg, addr, bytes, true, true);
+}
+
 static int load_without_symtab(struct code_starts *s)
 {
 	int r = add_symbol_table(s, SHT_DYNSYM);
@@ -401,7 +406,7 @@ static int load_without_symtab(struct code_starts *s)
 
 	if (r < 0 || elf_getphdrnum(s->image->elf, &count))
 		return r < 0 ? r : 0;
-	r = 0;
+	r = s->image->functions ? s->image->functions(s->image, add_certain, s) : 0;
 	for (size_t i = 0; i < count && i < MAX_HEADERS && !r; i++) {
 		GElf_Phdr ph;
 

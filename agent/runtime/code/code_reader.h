@@ -86,8 +86,9 @@ struct code_reader {
 	const char *frame_type; /* a word of OpenTelemetry's profile.frame.type */
 	size_t state_bytes; /* of the reader's state of one process: at most CODE_STATE_BYTES, plain bytes, no pointers */
 
-	/* Does the reader know how the runtime with @facts looks? NULL: it finds out in the process. */
-	bool (*knows)(const struct code_facts *facts);
+	/* Why functions of a runtime with @facts stay unknown, in words for users; returns NULL: the reader knows how it
+	 * looks. NULL: it finds out in the process. */
+	const char *(*lacks)(const struct code_facts *facts);
 
 	/*
 	 * Finds out how the runtime looks in the process, whose file with the @facts is mapped at @bias (address - bias =

@@ -118,32 +118,9 @@ int runtime_file_own_symbol(const struct elf_image *im, const char *name, struct
 	return -ENOENT;
 }
 
-/* Program header number @i. False: there is none. */
-static bool get_header(const struct elf_image *im, uint32_t i, Elf64_Phdr *ret)
-{
-	uint64_t at = im->ehdr.e_phoff + (uint64_t)i * sizeof(*ret);
-
-	if (i >= im->ehdr.e_phnum || im->ehdr.e_phentsize != sizeof(*ret) || at > im->len_bytes ||
-	    im->len_bytes - at < sizeof(*ret))
-		return false;
-	memcpy(ret, im->data + at, sizeof(*ret));
-	return true;
-}
-
 const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uint64_t len)
 {
-	Elf64_Phdr ph;
-
-	for (uint32_t i = 0; get_header(im, i, &ph); i++) {
-		uint64_t off = addr - ph.p_vaddr;
-
-		if (ph.p_type != PT_LOAD || addr < ph.p_vaddr || off > ph.p_filesz || ph.p_filesz - off < len)
-			continue;
-		if (ph.p_offset > im->len_bytes || im->len_bytes - ph.p_offset < off + len)
-			return NULL;
-		return im->data + ph.p_offset + off;
-	}
-	return NULL;
+	return elf_image_loaded(im, addr, len);
 }
 
 bool runtime_file_thread(const struct elf_image *im, const char *name, struct thread_locator *ret)
@@ -236,9 +213,9 @@ static void read_linked(const struct elf_image *im, struct runtime_file *ret)
 	Elf64_Dyn dyn;
 	uint32_t i = 0;
 
-	while (get_header(im, i, &ph) && ph.p_type != PT_DYNAMIC)
+	while (elf_image_header(im, i, &ph) && ph.p_type != PT_DYNAMIC)
 		i++;
-	if (!get_header(im, i, &ph) || ph.p_offset > im->len_bytes || im->len_bytes - ph.p_offset < ph.p_filesz)
+	if (!elf_image_header(im, i, &ph) || ph.p_offset > im->len_bytes || im->len_bytes - ph.p_offset < ph.p_filesz)
 		return;
 	bytes = im->data + ph.p_offset;
 	ret->linked.dynamic = ph.p_vaddr;

@@ -3,16 +3,19 @@
  * V8 in an executable or a library. V8 exports constants for debuggers, v8dbg_*, which tell most of its layout; their names
  * end with C++ types that change from one version to the next, so they are known by how they begin. The rest is in a table
  * by version: measured on the node binaries of npm's package "node", 16.20.2, 18.20.8, 20.20.2, 22.23.3, 24.21.0, 25.9.0
- * and 26.10.0, stopped in optimized code, by the types of the objects in each field (tests/v8/).
+ * and 26.10.0, stopped in optimized code, by the types of the objects in each field (tests/v8/). The functions that V8 is
+ * built with, and the lengths of bytecodes, are symbols; where a file was stripped, they are found by V8's own tables.
  */
 #include <elf.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "agent/runtime/file/runtime_file.h"
+#include "agent/runtime/file/v8_bytecodes.h"
 #include "agent/runtime/file/v8_layout.h"
 #include "base/cleanup.h"
 #include "symbols/elf_image.h"
+#include "symbols/sources/v8_builtins.h"
 
 enum {
 	MAX_SYMBOLS = 1 << 21,
@@ -148,17 +151,17 @@ static void widen(struct v8_range *r, uint64_t start, uint64_t end)
 }
 
 /* Takes the builtin @name. The handlers of bytecodes are the last ones, that of Wide is the first of them. */
-static void take_builtin(const char *name, const Elf64_Sym *sym, struct v8_layout *l)
+static void take_builtin(const char *name, uint64_t addr, uint64_t bytes, struct v8_layout *l)
 {
-	uint64_t end = sym->st_value + sym->st_size;
+	uint64_t end = addr + bytes;
 
-	if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || end < sym->st_value)
+	if (end < addr)
 		return;
-	widen(&l->builtins, sym->st_value, end);
+	widen(&l->builtins, addr, end);
 	if (!strcmp(name, "InterpreterEntryTrampoline"))
-		l->trampoline = (struct v8_range){ sym->st_value, end };
+		l->trampoline = (struct v8_range){ addr, end };
 	else if (!strcmp(name, "WideHandler"))
-		l->handlers.start = sym->st_value;
+		l->handlers.start = addr;
 }
 
 /* The lengths of bytecodes: Bytecodes::kBytecodeSizes, a row of bytes for each scale. */
@@ -178,14 +181,15 @@ struct version_numbers {
 static void take_symbol(const struct elf_image *im, const struct runtime_table *t, size_t i, struct v8_layout *l,
 			struct version_numbers *version)
 {
-	static const char dbg[] = "v8dbg_", internal[] = "_ZN2v88internal", builtin[] = "Builtins_";
+	static const char dbg[] = "v8dbg_", internal[] = "_ZN2v88internal", builtin[] = V8_BUILTIN_PREFIX;
 	const char *rest;
 	Elf64_Sym sym;
 
 	if ((rest = name_behind(t, i, dbg, sizeof(dbg) - 1, &sym))) {
 		take_constant(im, rest, &sym, l);
 	} else if ((rest = name_behind(t, i, builtin, sizeof(builtin) - 1, &sym))) {
-		take_builtin(rest, &sym, l);
+		if (ELF64_ST_TYPE(sym.st_info) == STT_FUNC)
+			take_builtin(rest, sym.st_value, sym.st_size, l);
 	} else if ((rest = name_behind(t, i, internal, sizeof(internal) - 1, &sym))) {
 		if (!strcmp(rest, "7Version6major_E"))
 			version->major = (uint32_t)value_of(im, &sym);
@@ -207,6 +211,20 @@ static void take_symbols(const struct elf_image *im, struct v8_layout *l)
 		take_symbol(im, &t, i, l, &version);
 	if (version.major < 256 && version.minor < 256)
 		l->version = VERSION(version.major, version.minor);
+}
+
+/* Takes from V8's own tables what no symbol told. */
+static void take_content(const struct elf_image *im, struct v8_layout *l)
+{
+	AUTO(v8_builtins_close) struct v8_builtins all = { 0 };
+	struct v8_builtin one;
+
+	if (!l->bytecode_lengths)
+		v8_bytecodes_find(im, l);
+	if (l->builtins.end || v8_builtins_open(im, &all))
+		return;
+	for (uint32_t i = 0; v8_builtins_get(im, &all, i, &one); i++)
+		take_builtin(one.name, one.addr, one.size_bytes, l);
 }
 
 /* Fills in what no constant told. The words of both tables are in the same places. */
@@ -278,16 +296,19 @@ bool v8_file_read(const struct elf_image *im, struct runtime_file *ret)
 	    runtime_file_symbol(im, "_ZN2v87Isolate10GetCurrentEv", &symbol))
 		return false;
 	take_symbols(im, &l);
-	row = find_row(l.version);
-	if (row)
-		complete(&l, row);
-	if (!row || !v8_layout_is_sound(&l))
+	if (!l.version)
 		return false;
+	row = find_row(l.version);
+	if (row) {
+		take_content(im, &l);
+		complete(&l, row);
+	}
 	_Static_assert(sizeof(l) <= sizeof(ret->code.fact), "facts hold a layout");
 	ret->kind = RUNTIME_FILE_CODE;
 	ret->version = (l.version & 0xff0000) | (l.version & 0xff) << 8;
 	ret->code.id = CODE_V8;
 	ret->code.version = ret->version;
-	memcpy(ret->code.fact, &l, sizeof(l));
+	if (row && v8_layout_is_sound(&l)) /* else it is V8, but none that can be read */
+		memcpy(ret->code.fact, &l, sizeof(l));
 	return true;
 }

@@ -47,7 +47,7 @@ struct v8_offsets {
 };
 
 struct v8_layout {
-	uint32_t version; /* V8's, major << 16 | minor; 0: the file holds no V8 that can be read */
+	uint32_t version; /* V8's, major << 16 | minor; 0: the file's V8 is none that can be read */
 	/* Kinds of code (Code::flags & 15); those above baseline are optimized. */
 	uint16_t kind_regexp, kind_interpreted, kind_baseline;
 	uint16_t position_flags; /* bits below the code offset in tables of positions; 0: its sign is a flag */

@@ -241,9 +241,9 @@ int dotnet_block(void *state, struct code_memory *m, uint64_t pc, struct code_bl
 
 /* --- the process --- */
 
-static bool dotnet_knows(const struct code_facts *facts)
+static const char *dotnet_lacks(const struct code_facts *facts)
 {
-	return dotnet_layout_find(facts) >= 0;
+	return dotnet_layout_find(facts) >= 0 ? NULL : "this version is not known";
 }
 
 static int dotnet_open(void *state, struct code_memory *m, const struct code_facts *facts, uint64_t bias)
@@ -282,7 +282,7 @@ const struct code_reader code_dotnet = {
 	.name = "dotnet",
 	.frame_type = "dotnet",
 	.state_bytes = sizeof(struct dotnet),
-	.knows = dotnet_knows,
+	.lacks = dotnet_lacks,
 	.open = dotnet_open,
 	.ranges = dotnet_ranges,
 	.block = dotnet_block,

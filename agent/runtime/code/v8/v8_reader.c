@@ -44,6 +44,18 @@ static struct v8_heap *open_heap(struct state *s, struct code_memory *m)
 	return v8_heap_new(&s->layout, m);
 }
 
+static const char *v8_lacks(const struct code_facts *facts)
+{
+	struct v8_layout l;
+
+	memcpy(&l, facts->fact, sizeof(l));
+	if (!v8_layout_is_sound(&l))
+		return "this version is not known";
+	return l.handlers.start
+		       ? NULL
+		       : "the file does not tell where its interpreter is, so that compiled functions alone are known";
+}
+
 static int v8_open(void *state, struct code_memory *m, const struct code_facts *facts, uint64_t bias)
 {
 	struct state *s = state;
@@ -93,6 +105,8 @@ static void v8_captures(const void *state, const struct code_facts *facts,
 
 	(void)state;
 	memcpy(&l, facts->fact, sizeof(l));
+	if (!v8_layout_is_sound(&l))
+		return;
 	closure.follow = (int16_t)(l.offset.function_shared - 1);
 	captures[INTERPRETED] = (struct code_capture){
 		3,
@@ -298,6 +312,7 @@ const struct code_reader code_v8 = {
 	.name = "v8",
 	.frame_type = "v8js",
 	.state_bytes = sizeof(struct state),
+	.lacks = v8_lacks,
 	.open = v8_open,
 	.ranges = v8_ranges,
 	.captures = v8_captures,

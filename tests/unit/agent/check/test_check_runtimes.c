@@ -204,7 +204,7 @@ static void test_order(void **state)
 	map(chain(2, RUNTIME_LUAJIT, 2 << 16 | 1 << 8, RUNTIME_WAY_SYMTAB, CHAIN_TROUBLE_LIBC, "/l"));
 	map(chain(3, RUNTIME_PHP, 8 << 16 | 2 << 8, RUNTIME_WAY_DEBUG_FILE, 0, "/p"));
 	map(chain(4, RUNTIME_PERL, 0, RUNTIME_WAY_CONTENT, 0, "/e"));
-	map(code(5, CODE_V8, 0, "/v"));
+	map(code(5, CODE_V8, 14 << 16 | 6 << 8, "/v"));
 	map(code(6, CODE_DOTNET, 1 << 16 | 2 << 8 | 3, "/d"));
 	map(code(7, CODE_ID_MAX, 1 << 16, "/nobody reads it"));
 	says("php 8.2 (/p)|yes|1 process, recognised by its debug file|" SHOWN "|\n"
@@ -212,7 +212,7 @@ static void test_order(void **state)
 	     "luajit 2.1 (/l)|partly|1 process, recognised by .symtab; its C library is not known, by which its threads are "
 	     "found|" HIDDEN "\n"
 	     "hotspot 17.1 (/h)|yes|1 process, recognised by .dynsym|" SHOWN "|\n"
-	     "v8 of any version (/v)|yes|1 process, recognised by .dynsym|" SHOWN "|\n"
+	     "v8 14.6 (/v)|partly|1 process, recognised by .dynsym; this version is not known|" HIDDEN "\n"
 	     "beam 26 (/b)|yes|1 process, recognised by .dynsym|" SHOWN "|\n"
 	     "dotnet 1.2.3 (/d)|partly|1 process, recognised by .dynsym; this version is not known|" HIDDEN "\n");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows of V8's interpreter, in a file made of assembly with the names that V8's builtins have: which functions are the
- * interpreter's, from where on the trampoline's frame tells its function, and in which frame a handler runs.
+ * interpreter's, from where on the trampoline's frame tells its function, and in which frame a handler runs. In a stripped
+ * file V8's own tables tell which they are.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +18,13 @@
 
 #include <cmocka.h>
 
+#include "agent/rows/code/starts.h"
 #include "agent/rows/row_builder.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "symbols/sources/symbol_image.h"
 #include "tests/unit/descriptors.h"
+#include "tests/unit/made_v8.h"
 
 #define FUNCTION(name, code) ".type " name ", @function\n" name ":\n" code ".size " name ", . - " name "\n"
 
@@ -306,13 +310,56 @@ static void test_no_interpreter(void **state)
 	}
 }
 
+/* A stripped file: its handlers are those that V8's tables name, and all of its functions begin and end as they say. */
+static void test_stripped(void **state)
+{
+	static const struct made_v8 whole = { .stride = 12 }, spoilt = { .stride = 12, .names_less = 1 };
+	AUTO(buf_fini) struct buf bytes = BUF_EMPTY;
+	const uint64_t handler = MADE_V8_CODE + made_v8_start(MADE_V8_HANDLERS),
+		       other = MADE_V8_CODE + made_v8_start(MADE_V8_HANDLERS - 1);
+	struct code_starts *starts;
+	struct code_function found;
+	struct file f = { 0 };
+	struct rows rows;
+	void *v8 = NULL;
+
+	(void)state;
+	made_v8(&whole, &bytes);
+	elf_version(EV_CURRENT);
+	f.elf = elf_memory((char *)bytes.data, bytes.len);
+	assert_non_null(f.elf);
+	f.rows = (struct row_image){ .data = bytes.data, .len = bytes.len, .elf = f.elf, .functions = rows_v8.functions };
+	build(&f, handler, made_v8_size(MADE_V8_HANDLERS), &rows);
+	assert_int_equal(rows.count, 1);
+	check(&f, &rows, handler, REG_FP, 16, BYTECODE);
+	build(&f, other, made_v8_size(MADE_V8_HANDLERS - 1), &rows);
+	assert_int_equal(rows.count, 0);
+	build(&f, MADE_V8_CODE + made_v8_start(MADE_V8_ENTRY), made_v8_size(MADE_V8_ENTRY), &rows);
+	assert_true(rows.count > 0);
+	assert_int_equal(code_starts_new(&f.rows, &starts), 0);
+	assert_int_equal(code_starts_find(starts, other + 2, other + 3, &found), 0);
+	assert_int_equal(found.start, other);
+	assert_int_equal(found.end, other + made_v8_size(MADE_V8_HANDLERS - 1));
+	assert_true(found.is_all_its);
+	code_starts_free(starts);
+	elf_end(f.elf);
+
+	made_v8(&spoilt, &bytes);
+	f.elf = elf_memory((char *)bytes.data, bytes.len);
+	assert_non_null(f.elf);
+	f.rows = (struct row_image){ .data = bytes.data, .len = bytes.len, .elf = f.elf };
+	assert_int_equal(rows_v8.open(&f.rows, &v8), -ENODATA);
+	assert_null(v8);
+	elf_end(f.elf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trampoline),	     cmocka_unit_test(test_handler),
 		cmocka_unit_test(test_handler_with_a_frame), cmocka_unit_test(test_prologue),
 		cmocka_unit_test(test_whose_functions),	     cmocka_unit_test(test_borders),
-		cmocka_unit_test(test_no_interpreter),
+		cmocka_unit_test(test_no_interpreter),	     cmocka_unit_test(test_stripped),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

@@ -476,8 +476,20 @@ static void test_unsound_layouts(void **arg)
 	struct code_memory m = image_memory(&image);
 	struct v8_layout l = image.layout;
 
+	struct code_capture captures[CODE_CAPTURES] = { { .count = 0 } };
+
 	(void)arg;
 	assert_int_equal(code_v8.open(state, &m, &facts, 0), -ENOTSUP);
+	assert_string_equal(code_v8.lacks(&facts), "this version is not known");
+	code_v8.captures(NULL, &facts, captures);
+	assert_int_equal(captures[0].count, 0);
+	l.handlers.start = 0;
+	memcpy(facts.fact, &l, sizeof(l));
+	assert_true(strstr(code_v8.lacks(&facts), "interpreter"));
+	assert_int_equal(code_v8.open(state, &m, &facts, 0), 0);
+	l.handlers.start = l.handlers.end = 0x1000;
+	memcpy(facts.fact, &l, sizeof(l));
+	assert_null(code_v8.lacks(&facts));
 	l.offset.stream_step = 0;
 	memcpy(facts.fact, &l, sizeof(l));
 	assert_int_equal(code_v8.open(state, &m, &facts, 0), -ENOTSUP);
