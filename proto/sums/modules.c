@@ -41,8 +41,8 @@ const char *modules_quality(struct str source)
 	static const struct {
 		const char *source, *quality;
 	} known[] = {
-		{ "dwarf", "full" },	   { "go", "full" },   { "symtab", "symbols" },	 { "dynsym", "exports only" },
-		{ "plt", "exports only" }, { "v8", "exports only" }, { "none", "none" }, { "pending", "pending" },
+		{ "dwarf", "full" },	   { "go", "full" },	     { "symtab", "symbols" }, { "dynsym", "exports only" },
+		{ "plt", "exports only" }, { "v8", "exports only" }, { "none", "none" },      { "pending", "pending" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)

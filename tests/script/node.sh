@@ -26,7 +26,7 @@ for node; do
 			# shellcheck disable=SC2086
 			"$build/hearth" record $form -F "${HZ:-499}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1
 			wait $pid
-			verdict=$(python3 "$here/judge.py" --min 99 --least 50 --without 100000 --loop 'Builtins_InterpreterEntry*' --file calls.js \
+			verdict=$(python3 "$here/judge.py" --min 99 --least 50 --without 100000 --whole-names --loop 'Builtins_InterpreterEntry*' --file calls.js \
 				x.otlp node v8js truth) || bad=1
 			printf '%-10s %-9s %-42s %s\n' "$version" "${form:+tail}" "$flags" \
 				"$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//'), $(sed -n 's/.*; \([0-9.]* %\) of user.*/\1/p' out) complete"

@@ -156,6 +156,8 @@ static uint16_t scope_at(struct naming *g, struct v8_position p)
 	return scope;
 }
 
+/* Maglev's code has no table in V8 13.6.233.8 to .10 (node 24.0 to 24.11): then the code's own function is all that is
+ * known, and nobody can tell where which of the inlined ones runs. */
 static void add_places(struct naming *g, const struct buf *table)
 {
 	struct v8_positions p = v8_positions_begin(table->data, table->len, g->heap->layout->position_flags);
@@ -168,7 +170,8 @@ static void add_places(struct naming *g, const struct buf *table)
 		block_names_place(g->names, (uint32_t)p.code, scope_at(g, p.position), 0);
 	}
 	if (!has_begun)
-		block_names_place(g->names, 0, scope_at(g, (struct v8_position){ -1, -1 }), 0);
+		block_names_place(g->names, 0, scope_at(g, (struct v8_position){ -1, -1 }),
+				  g->call_cnt ? BLOCK_PLACE_INEXACT : 0);
 }
 
 static int open_optimized(struct naming *g, const struct v8_code *code)

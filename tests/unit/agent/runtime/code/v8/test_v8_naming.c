@@ -119,15 +119,33 @@ static void test_before_the_first(void **state)
 	stands(&names, 4, "outer 5 2 " FILE_NAME);
 }
 
+static bool is_approximate(const struct buf *names, uint32_t place)
+{
+	struct block_line lines[BLOCK_NAMES_MAX_DEPTH];
+
+	assert_true(block_names_find(names->data, names->len, place, false, lines) > 0);
+	return lines[0].is_approximate;
+}
+
+/* Which of the inlined functions runs nobody knows then, and it is said; where there are none, all is known but the line. */
 static void test_no_positions(void **state)
 {
-	AUTO(buf_fini) struct buf names = BUF_EMPTY;
+	AUTO(buf_fini) struct buf names = name_optimized(), plain = BUF_EMPTY;
 
 	(void)state;
+	assert_false(is_approximate(&names, 0));
+	assert_false(is_approximate(&names, 8));
+	buf_fini(&names);
 	code.positions = image_bytes(&image, "", 0);
 	names = name_optimized();
 	stands(&names, 0, "outer 0 2 " FILE_NAME);
 	stands(&names, 100, "outer 0 2 " FILE_NAME);
+	assert_true(is_approximate(&names, 0));
+	assert_true(is_approximate(&names, 100));
+	image_put(&image, code.deopt, 16 + 8 * image.layout.offset.deopt_inlined, image_bytes(&image, "", 0));
+	plain = name_optimized();
+	stands(&plain, 100, "outer 0 2 " FILE_NAME);
+	assert_false(is_approximate(&plain, 100));
 }
 
 static uint64_t field_of(uint64_t word, uint32_t offset)
