@@ -371,7 +371,8 @@ int source_v8(const struct symbol_files *files, struct code_names *names)
 	struct elf_image im;
 	int error;
 
-	if (elf_image_open(files->program.data, files->program.len_bytes, &im))
+	if (!code_names_wants(names, 0, UINT64_MAX) ||
+	    elf_image_open(files->program.data, files->program.len_bytes, &im))
 		return -ENODATA;
 	error = v8_builtins_open(&im, &all);
 	if (error)

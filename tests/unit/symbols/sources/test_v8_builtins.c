@@ -131,8 +131,16 @@ static void test_names(void **state)
 	assert_true(len == strlen("Builtins_WideHandler") && !memcmp(name, "Builtins_WideHandler", len));
 	assert_int_equal(answer.start, MADE_V8_CODE + made_v8_start(MADE_V8_HANDLERS));
 	code_names_free(names);
+	names = code_names_new(wanted, 0); /* nobody asks */
+	assert_non_null(names);
+	assert_int_equal(source_v8(&files, names), -ENODATA);
+	code_names_free(names);
+	names = code_names_new(NULL, 0);
+	assert_non_null(names);
+	assert_int_equal(source_v8(&files, names), 0);
 	files.program.len_bytes = 0;
-	assert_int_equal(source_v8(&files, NULL), -ENODATA);
+	assert_int_equal(source_v8(&files, names), -ENODATA);
+	code_names_free(names);
 }
 
 int main(void)
