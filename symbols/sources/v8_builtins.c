@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds V8's builtins by the look of three things, each of which has to agree with the others.
- *  - The names: a table of 24 bytes a builtin, a pointer to its name first, found by the name of the interpreter's entry. A
- *    file that is loaded anywhere has the pointers in its relocations.
  *  - The places: descriptions of a size that versions change, of which the first two numbers are a builtin's offset in the
  *    code and its length. Each begins behind the one before, on a border, with a byte between them at least.
  *  - The code: between two builtins are int3, just where the places say so.
- * There are as many places as names, and each byte that should be an int3 is one, or nothing is found. The constants for
- * debuggers that V8 exports tell which files are worth a search.
+ *  - The names: a table of 24 bytes a builtin, a pointer to its name first, found by the name of the interpreter's entry. A
+ *    file that is loaded anywhere has the pointers in its relocations. The code of bytecodes comes last, so the table ends
+ *    with the last name of a handler, and has as many entries as there are places. Where a compiler left entries of
+ * functions in C++ to be made as the program starts, they are empty, and these builtins have no name. Each byte that should
+ * be an int3 is one, and there are enough names, or nothing is found. The constants for debuggers that V8 exports tell which
+ * files are worth a search.
  */
 #include <elf.h>
 #include <errno.h>
@@ -22,8 +24,9 @@
 
 enum {
 	NAME_STRIDE = 24,
-	MOST_KINDS = 32, /* the word behind a name's pointer is the builtin's kind: 5 to 8 were seen to be the highest */
-	FEWEST = 512,	 /* builtins; 1,726 to 2,415 were seen */
+	MOST_KINDS = 32,   /* the word behind a name's pointer is the builtin's kind: 5 to 8 were seen to be the highest */
+	FEWEST = 512,	   /* builtins; 1,726 to 2,415 were seen */
+	MOST_EMPTY = 1024, /* entries one after the other; 279 were seen */
 	MOST_BYTES = 1 << 20,
 	MOST_STRIDE = 64, /* of places; 12 to 32 were seen */
 	PLACE_ALIGN = 8,
@@ -36,7 +39,7 @@ enum {
 	SLOTS = 2 * V8_BUILTINS_MAX,
 };
 
-static const char known_constant[] = "v8dbg_SmiTag", known_name[] = "InterpreterEntryTrampoline";
+static const char known_constant[] = "v8dbg_SmiTag", known_name[] = "InterpreterEntryTrampoline", handler[] = "Handler";
 
 static uint32_t get_u32(const uint8_t *p)
 {
@@ -120,6 +123,93 @@ static bool get_relocation(const struct relocations *r, size_t i, Elf64_Rela *re
 	return ELF64_R_TYPE(ret->r_info) == R_X86_64_RELATIVE;
 }
 
+/* --- places --- */
+
+/* Where the builtin behind one that ends at @end may begin. */
+static bool may_begin(uint64_t start, uint64_t end)
+{
+	return start % CODE_ALIGN == 0 && start > end && start - end <= (uint64_t)2 * CODE_ALIGN;
+}
+
+/* How many descriptions of @stride bytes there are, one behind the other, in the @len bytes at @p; 0: too few. */
+static uint32_t count_places(const uint8_t *p, uint64_t len, uint32_t stride, uint64_t *steps)
+{
+	uint64_t end = 0;
+	uint32_t i = 0;
+
+	for (; i < len / stride && i <= V8_BUILTINS_MAX; i++, ++*steps) {
+		uint64_t start = get_u32(p + (size_t)i * stride), size = get_u32(p + (size_t)i * stride + 4);
+
+		if ((i ? !may_begin(start, end) : start != 0) || !size || size > MOST_BYTES)
+			break;
+		end = start + size;
+	}
+	return i >= FEWEST && i <= V8_BUILTINS_MAX ? i : 0;
+}
+
+static bool find_places(const struct elf_image *im, struct v8_builtins *b)
+{
+	uint64_t steps = 0;
+	struct part part;
+
+	for (uint32_t i = 0; next_part(im, &i, false, &part);) {
+		for (uint64_t at = (uint64_t) - (int64_t)part.addr % PLACE_ALIGN;
+		     at + MOST_STRIDE + 8 <= part.len && steps < MAX_STEPS; at += PLACE_ALIGN) {
+			const uint8_t *p = part.data + at;
+			uint32_t size = get_u32(p + 4);
+
+			if (get_u32(p) || !size || size > MOST_BYTES)
+				continue;
+			for (b->stride = 8; b->stride <= MOST_STRIDE; b->stride += 4) {
+				b->places = p;
+				b->count = count_places(p, part.len - at, b->stride, &steps);
+				if (b->count)
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* --- code --- */
+
+static bool is_padding(const uint8_t *p, uint64_t from, uint64_t to)
+{
+	while (from < to && p[from] == INT3)
+		from++;
+	return from == to;
+}
+
+/* Is the code in the @len bytes at @p? */
+static bool is_code(const struct v8_builtins *b, const uint8_t *p, uint64_t len, uint64_t *steps)
+{
+	for (uint32_t i = 0; i < b->count; i++, ++*steps) {
+		const uint8_t *place = b->places + (size_t)i * b->stride;
+		uint64_t end = (uint64_t)get_u32(place) + get_u32(place + 4);
+		uint64_t next = i + 1 < b->count ? get_u32(place + b->stride) : end + 1;
+
+		if (next > len || !is_padding(p, end, next))
+			return false;
+	}
+	return true;
+}
+
+static bool find_code(const struct elf_image *im, struct v8_builtins *b)
+{
+	uint64_t steps = 0;
+	struct part part;
+
+	for (uint32_t i = 0; next_part(im, &i, true, &part);) {
+		for (uint64_t at = (uint64_t) - (int64_t)part.addr % CODE_ALIGN; at < part.len && steps < MAX_STEPS;
+		     at += CODE_ALIGN) {
+			b->code = part.addr + at;
+			if (is_code(b, part.data + at, part.len - at, &steps))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* --- names --- */
 
 /* Is there a builtin's name at @addr? */
@@ -135,7 +225,7 @@ static const char *name_at(const struct elf_image *im, uint64_t addr)
 	return len && len < left && !name[len] ? name : NULL;
 }
 
-/* The names of the entries around the one at @entry: those that @slots has at half of its length. */
+/* The names of the entries around the one at @entry: those that @slots has at half of its length. 0: it is empty. */
 static void fill_slots(const struct elf_image *im, const struct relocations *r, uint64_t entry, uint64_t slots[SLOTS])
 {
 	uint64_t start = entry - (uint64_t)NAME_STRIDE * (SLOTS / 2);
@@ -157,25 +247,42 @@ static void fill_slots(const struct elf_image *im, const struct relocations *r, 
 	}
 }
 
+static bool is_handler(const struct elf_image *im, uint64_t addr)
+{
+	const char *name = name_at(im, addr);
+	size_t len = name ? strlen(name) : 0;
+
+	return len >= sizeof(handler) - 1 && !strcmp(name + len - (sizeof(handler) - 1), handler);
+}
+
 /* Takes the table around the entry at @entry, if there is one. 0; -ENODATA; -ENOMEM. */
 static int take_names(const struct elf_image *im, const struct relocations *r, uint64_t entry, struct v8_builtins *ret)
 {
 	AUTO_FREE uint64_t *slots = malloc(SLOTS * sizeof(*slots));
-	size_t from = SLOTS / 2, to = SLOTS / 2;
+	size_t end = 0, start, named = 0;
+	unsigned empty = 0;
 
 	if (!slots)
 		return -ENOMEM;
 	fill_slots(im, r, entry, slots);
-	while (from && name_at(im, slots[from - 1]))
-		from--;
-	while (to < SLOTS && name_at(im, slots[to]))
-		to++;
-	if (to - from < FEWEST || to - from > V8_BUILTINS_MAX)
+	for (size_t i = SLOTS / 2; i < SLOTS && empty <= MOST_EMPTY && (!slots[i] || name_at(im, slots[i])); i++) {
+		empty = slots[i] ? 0 : empty + 1;
+		if (slots[i] && is_handler(im, slots[i]))
+			end = i + 1;
+	}
+	if (end < ret->count || end - ret->count > SLOTS / 2)
 		return -ENODATA;
-	memmove(slots, slots + from, (to - from) * sizeof(*slots));
+	start = end - ret->count;
+	for (size_t i = start; i < end; i++) {
+		if (slots[i] && !name_at(im, slots[i]))
+			return -ENODATA;
+		named += slots[i] != 0;
+	}
+	if (!slots[start] || named < ret->count / 2)
+		return -ENODATA;
+	memmove(slots, slots + start, ret->count * sizeof(*slots));
 	ret->names = slots;
 	slots = NULL;
-	ret->count = (uint32_t)(to - from);
 	return 0;
 }
 
@@ -226,93 +333,6 @@ static int find_names(const struct elf_image *im, struct v8_builtins *ret)
 	return -ENODATA;
 }
 
-/* --- places --- */
-
-/* Where the builtin behind one that ends at @end may begin. */
-static bool may_begin(uint64_t start, uint64_t end)
-{
-	return start % CODE_ALIGN == 0 && start > end && start - end <= (uint64_t)2 * CODE_ALIGN;
-}
-
-/* Are there @count descriptions of @stride bytes, one behind the other, and no further one, in the @len bytes at @p? */
-static bool are_places(const uint8_t *p, uint64_t len, uint32_t stride, uint32_t count, uint64_t *steps)
-{
-	uint64_t end = 0;
-
-	if (len / stride <= count)
-		return false;
-	for (uint32_t i = 0; i < count; i++, ++*steps) {
-		uint64_t start = get_u32(p + (size_t)i * stride), size = get_u32(p + (size_t)i * stride + 4);
-
-		if ((i ? !may_begin(start, end) : start != 0) || !size || size > MOST_BYTES)
-			return false;
-		end = start + size;
-	}
-	return !may_begin(get_u32(p + (size_t)count * stride), end);
-}
-
-static bool find_places(const struct elf_image *im, struct v8_builtins *b)
-{
-	uint64_t steps = 0;
-	struct part part;
-
-	for (uint32_t i = 0; next_part(im, &i, false, &part);) {
-		for (uint64_t at = (uint64_t) - (int64_t)part.addr % PLACE_ALIGN;
-		     at + MOST_STRIDE + 8 <= part.len && steps < MAX_STEPS; at += PLACE_ALIGN) {
-			const uint8_t *p = part.data + at;
-			uint32_t size = get_u32(p + 4);
-
-			if (get_u32(p) || !size || size > MOST_BYTES)
-				continue;
-			for (b->stride = 8; b->stride <= MOST_STRIDE; b->stride += 4) {
-				b->places = p;
-				if (are_places(p, part.len - at, b->stride, b->count, &steps))
-					return true;
-			}
-		}
-	}
-	return false;
-}
-
-/* --- code --- */
-
-static bool is_padding(const uint8_t *p, uint64_t from, uint64_t to)
-{
-	while (from < to && p[from] == INT3)
-		from++;
-	return from == to;
-}
-
-/* Is the code in the @len bytes at @p? */
-static bool is_code(const struct v8_builtins *b, const uint8_t *p, uint64_t len, uint64_t *steps)
-{
-	for (uint32_t i = 0; i < b->count; i++, ++*steps) {
-		const uint8_t *place = b->places + (size_t)i * b->stride;
-		uint64_t end = (uint64_t)get_u32(place) + get_u32(place + 4);
-		uint64_t next = i + 1 < b->count ? get_u32(place + b->stride) : end + 1;
-
-		if (next > len || !is_padding(p, end, next))
-			return false;
-	}
-	return true;
-}
-
-static bool find_code(const struct elf_image *im, struct v8_builtins *b)
-{
-	uint64_t steps = 0;
-	struct part part;
-
-	for (uint32_t i = 0; next_part(im, &i, true, &part);) {
-		for (uint64_t at = (uint64_t) - (int64_t)part.addr % CODE_ALIGN; at < part.len && steps < MAX_STEPS;
-		     at += CODE_ALIGN) {
-			b->code = part.addr + at;
-			if (is_code(b, part.data + at, part.len - at, &steps))
-				return true;
-		}
-	}
-	return false;
-}
-
 /* --- all --- */
 
 /* Does the file export V8's constants for debuggers, and has no whole table of symbols? */
@@ -335,9 +355,7 @@ int v8_builtins_open(const struct elf_image *im, struct v8_builtins *ret)
 	int error;
 
 	*ret = (struct v8_builtins){ 0 };
-	error = is_worth_it(im) ? find_names(im, ret) : -ENODATA;
-	if (!error && (!find_places(im, ret) || !find_code(im, ret)))
-		error = -ENODATA;
+	error = is_worth_it(im) && find_places(im, ret) && find_code(im, ret) ? find_names(im, ret) : -ENODATA;
 	if (error)
 		v8_builtins_close(ret);
 	return error;
@@ -356,7 +374,7 @@ bool v8_builtins_get(const struct elf_image *im, const struct v8_builtins *b, ui
 	if (i >= b->count)
 		return false;
 	place = b->places + (size_t)i * b->stride;
-	ret->name = name_at(im, b->names[i]);
+	ret->name = b->names[i] ? name_at(im, b->names[i]) : "";
 	ret->addr = b->code + get_u32(place);
 	ret->size_bytes = get_u32(place + 4);
 	return ret->name;
@@ -371,8 +389,7 @@ int source_v8(const struct symbol_files *files, struct code_names *names)
 	struct elf_image im;
 	int error;
 
-	if (!code_names_wants(names, 0, UINT64_MAX) ||
-	    elf_image_open(files->program.data, files->program.len_bytes, &im))
+	if (!code_names_wants(names, 0, UINT64_MAX) || elf_image_open(files->program.data, files->program.len_bytes, &im))
 		return -ENODATA;
 	error = v8_builtins_open(&im, &all);
 	if (error)
@@ -382,7 +399,7 @@ int source_v8(const struct symbol_files *files, struct code_names *names)
 		char name[sizeof(V8_BUILTIN_PREFIX) + V8_BUILTIN_NAME_MAX] = V8_BUILTIN_PREFIX;
 		size_t len = strlen(one.name);
 
-		if (!code_names_wants(names, one.addr, one.addr + one.size_bytes))
+		if (!len || !code_names_wants(names, one.addr, one.addr + one.size_bytes))
 			continue;
 		memcpy(name + sizeof(V8_BUILTIN_PREFIX) - 1, one.name, len);
 		code_names_range(names, one.addr, one.addr + one.size_bytes,

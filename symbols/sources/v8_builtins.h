@@ -18,7 +18,7 @@ struct elf_image;
 enum { V8_BUILTINS_MAX = 8192, V8_BUILTIN_NAME_MAX = 200 };
 
 struct v8_builtins {
-	uint64_t *names; /* ELF address of each one's name; owned */
+	uint64_t *names; /* ELF address of each one's name, 0: not told; owned */
 	const uint8_t
 		*places; /* borrowed from the image: descriptions of @stride bytes, which begin with offset and length */
 	uint32_t count, stride;
@@ -26,7 +26,7 @@ struct v8_builtins {
 };
 
 struct v8_builtin {
-	const char *name; /* without the prefix; in the image, a NUL behind it */
+	const char *name; /* without the prefix, a NUL behind it; lives as long as the image. "": not told */
 	uint64_t addr, size_bytes;
 };
 

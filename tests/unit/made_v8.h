@@ -38,6 +38,8 @@ struct made_v8 {
 	size_t symbol_cnt;
 	uint32_t stride; /* of the places: 12, 16, 28, 32 */
 	bool is_fixed;	 /* pointers stand in the table itself; else in relocations */
+	bool has_empty;	 /* each tenth builtin has an empty entry in the table of names */
+	bool has_before; /* what stands in front of that table looks like an entry of it */
 	/* Spoils the file: */
 	uint32_t names_less;	/* so many names are missing, at the end */
 	uint32_t bad_place;	/* the place of this builtin, if not 0, is one byte longer than there is room */
@@ -68,8 +70,15 @@ static void made_v8_name(uint32_t i, char name[static 40])
 		snprintf(name, 40, "InterpreterEntryTrampoline");
 	else if (i == MADE_V8_PROLOGUE)
 		snprintf(name, 40, "BaselineOutOfLinePrologue");
+	else if (i == MADE_V8_HANDLERS)
+		snprintf(name, 40, "WideHandler");
 	else
-		snprintf(name, 40, i == MADE_V8_HANDLERS ? "WideHandler" : "Builtin_%u", i);
+		snprintf(name, 40, i > MADE_V8_HANDLERS ? "Builtin%uHandler" : "Builtin_%u", i);
+}
+
+static inline bool made_v8_is_empty(const struct made_v8 *m, uint32_t i)
+{
+	return m->has_empty && i % 10 == 8;
 }
 
 static inline void made_v8_u32(struct buf *b, uint32_t value)
@@ -104,15 +113,16 @@ static void made_v8_names(const struct made_v8 *m, struct buf *file, struct buf 
 	}
 	made_v8_align(file, 8);
 	for (int i = 0; i < 3; i++)
-		made_v8_u64(file, UINT64_MAX);
+		made_v8_u64(file, !m->has_before ? UINT64_MAX : i ? 0 : addr[0]);
 	for (uint32_t i = 0; i < MADE_V8_BUILTINS - m->names_less; i++) {
 		Elf64_Rela rela = { file->len, ELF64_R_INFO(0, R_X86_64_RELATIVE), (int64_t)addr[i] };
+		const bool is_empty = made_v8_is_empty(m, i);
 
-		if (!m->is_fixed)
+		if (!m->is_fixed && !is_empty)
 			buf_append(relocations, &rela, sizeof(rela));
-		made_v8_u64(file, m->is_fixed ? addr[i] : 0);
-		made_v8_u64(file, i % 8);
-		made_v8_u64(file, i);
+		made_v8_u64(file, m->is_fixed && !is_empty ? addr[i] : 0);
+		made_v8_u64(file, is_empty ? 0 : i % 8);
+		made_v8_u64(file, is_empty ? 0 : i);
 	}
 	for (int i = 0; i < 3; i++)
 		made_v8_u64(file, UINT64_MAX);
