@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The selected part of the store comes in pieces, each with a dictionary of its own; a file has one. One piece is written as
- * it is. Several are joined as in a capture on disk: a stream of messages whose dictionaries continue one another, which is
- * one message, too. Only that stream is kept between them; of a file that is this stream, on disk. Runs on the query thread.
+ * The selected part of the store comes in pieces, each with a dictionary of its own; a file has one. A format that is a sum
+ * of samples takes each piece as it comes. For the others one piece is written as it is, and several are joined as in a
+ * capture on disk: a stream of messages whose dictionaries continue one another, which is one message, too. Only that stream
+ * is kept between them; of a file that is this stream, on disk. Runs on the query thread.
  */
 #include "cmd/files/exports.h"
 
@@ -18,6 +19,7 @@
 
 struct api_file {
 	const struct format *format;
+	void *sum;	       /* owned; NULL: the format is none */
 	struct profiles *only; /* the first piece, a reference, until there is a second one */
 	struct buf stream;     /* of the pieces, unless there is only one: what is not on disk of it */
 	int disk;	       /* borrowed; -1: there is none */
@@ -35,6 +37,11 @@ static int file_begin(const char *name, int disk, struct api_file **ret)
 	f->format = format;
 	f->stream = BUF_EMPTY;
 	f->disk = format == &format_otlp ? disk : -1;
+	f->sum = format->sum ? format->sum->make() : NULL;
+	if (format->sum && !f->sum) {
+		free(f);
+		return -ENOMEM;
+	}
 	*ret = f;
 	return 0;
 }
@@ -56,6 +63,8 @@ static int file_add(struct api_file *f, struct profiles *p)
 {
 	int err = 0;
 
+	if (f->sum)
+		return f->format->sum->add(f->sum, p);
 	if (!f->only && !f->stream.len && !f->disk_bytes) {
 		f->only = profiles_get(p);
 		return 0;
@@ -70,7 +79,8 @@ static int file_add(struct api_file *f, struct profiles *p)
 
 static size_t file_held_bytes(const struct api_file *f)
 {
-	return f->disk_bytes + f->stream.cap + (f->only ? profiles_memory_bytes(f->only) : 0);
+	return f->disk_bytes + f->stream.cap + (f->sum ? f->format->sum->memory_bytes(f->sum) : 0) +
+	       (f->only ? profiles_memory_bytes(f->only) : 0);
 }
 
 static int make_empty(struct profiles **ret)
@@ -103,6 +113,8 @@ static int file_write(struct api_file *f, struct buf *out, bool *is_on_disk_ret)
 	*is_on_disk_ret = f->disk_bytes;
 	if (f->disk_bytes)
 		return 0;
+	if (f->sum)
+		return f->format->sum->write(f->sum, f->format, out, &left_out);
 	if (f->stream.len && f->format == &format_otlp) {
 		buf_fini(out);
 		*out = f->stream;
@@ -120,6 +132,8 @@ static void file_free(struct api_file *f)
 {
 	if (!f)
 		return;
+	if (f->sum)
+		f->format->sum->free(f->sum);
 	profiles_put(f->only);
 	buf_fini(&f->stream);
 	free(f);

@@ -24,6 +24,7 @@ struct format_sum {
 	void *(*make)(void);				 /* NULL without memory */
 	void (*free)(void *sum);			 /* NULL is fine */
 	int (*add)(void *sum, const struct profiles *p); /* 0 or -ENOMEM */
+	size_t (*memory_bytes)(const void *sum);
 	/* Appends the file to @out and to @left_out what the format cannot express. 0 or -errno. */
 	int (*write)(void *sum, const struct format *format, struct buf *out, struct buf *left_out);
 };

@@ -257,6 +257,11 @@ static int add_to_sum(void *sum, const struct profiles *p)
 	return pprof_add(sum, p);
 }
 
+static size_t sum_bytes(const void *sum)
+{
+	return pprof_memory_bytes(sum);
+}
+
 static int write_sum(void *sum, const struct format *format, struct buf *out, struct buf *left_out)
 {
 	AUTO(buf_fini) struct buf plain = BUF_EMPTY;
@@ -271,7 +276,13 @@ static int write_sum(void *sum, const struct format *format, struct buf *out, st
 	return err ? err : gzip_pack(plain.data, plain.len, FORMAT_GZIP_LEVEL, out);
 }
 
-static const struct format_sum pprof_sum = { .make = make_sum, .free = free_sum, .add = add_to_sum, .write = write_sum };
+static const struct format_sum pprof_sum = {
+	.make = make_sum,
+	.free = free_sum,
+	.add = add_to_sum,
+	.memory_bytes = sum_bytes,
+	.write = write_sum,
+};
 
 const struct format format_pprof = {
 	.name = "pprof",

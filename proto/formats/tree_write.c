@@ -20,6 +20,11 @@ static int add_to_sum(void *sum, const struct profiles *p)
 	return tree_add(sum, p);
 }
 
+static size_t sum_bytes(const void *sum)
+{
+	return tree_memory_bytes(sum);
+}
+
 static int write_sum(void *sum, const struct format *format, struct buf *out, struct buf *left_out)
 {
 	int err = format->from_tree(sum, out);
@@ -29,7 +34,13 @@ static int write_sum(void *sum, const struct format *format, struct buf *out, st
 	return err;
 }
 
-const struct format_sum format_sum_tree = { .make = make_sum, .free = free_sum, .add = add_to_sum, .write = write_sum };
+const struct format_sum format_sum_tree = {
+	.make = make_sum,
+	.free = free_sum,
+	.add = add_to_sum,
+	.memory_bytes = sum_bytes,
+	.write = write_sum,
+};
 
 const struct format format_folded = {
 	.name = "folded",

@@ -39,6 +39,11 @@ struct tree *tree_new(void)
 	return NULL;
 }
 
+size_t tree_memory_bytes(const struct tree *t)
+{
+	return intern_memory_bytes(t->names) + call_tree_memory_bytes(&t->calls);
+}
+
 void tree_show(struct tree *t, unsigned extras)
 {
 	t->extras = extras;

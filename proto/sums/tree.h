@@ -45,6 +45,9 @@ struct tree_step {
 };
 int tree_add_path(struct tree *t, const struct tree_step *steps, uint32_t count, const int64_t weights[2]);
 
+/* Bytes of memory held. */
+size_t tree_memory_bytes(const struct tree *t);
+
 const struct weight_sum *tree_sum(const struct tree *t);
 
 /* The root, which has the name "" and the total of everything, and behind it all nodes by number (struct call_node);
