@@ -127,6 +127,13 @@ static int32_t value_of(const struct elf_image *im, const Elf64_Sym *sym)
  * ends. */
 static void take_constant(const struct elf_image *im, const char *name, const Elf64_Sym *sym, struct v8_layout *l)
 {
+	static const char frame_type[] = "frametype_";
+
+	if (!strncmp(name, frame_type, sizeof(frame_type) - 1) && strstr(name, "Wasm")) {
+		int32_t type = value_of(im, sym);
+
+		l->wasm_frames |= type >= 0 && type < 64 ? 1ull << type : 0;
+	}
 	for (size_t i = 0; i < ARRAY_LEN(constants); i++) {
 		const struct constant *c = &constants[i];
 		int32_t value;

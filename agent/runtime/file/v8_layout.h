@@ -60,6 +60,7 @@ struct v8_layout {
 		handlers;   /* ... and the code of bytecodes */
 	/* ELF address of the lengths of bytecodes with their operands: @bytecode_cnt bytes for each scale. 0: not told */
 	uint64_t bytecode_lengths;
+	uint64_t wasm_frames; /* bit n: frames of type n are WebAssembly's; 0: not told */
 	uint32_t bytecode_cnt;
 	uint16_t frame_wasm; /* the type of frames of WebAssembly's functions; 0: not told */
 	uint16_t pad;

@@ -121,6 +121,17 @@ static struct code_token token_at(uint64_t word, uint32_t offset, uint64_t value
 	return (struct code_token){ v8_address(word) + offset, value, UINT64_MAX };
 }
 
+/* The kind of code without a head, by the type of its frames (0: it has none). Some that begin alike are copies of what V8
+ * is built with, as node makes where it finds no /proc. */
+static uint32_t kind_by_frame(const struct v8_layout *l, uint32_t type)
+{
+	if (!type)
+		return V8_CODE_WASM_JUMP;
+	if (type == l->frame_wasm)
+		return V8_CODE_WASM;
+	return !l->wasm_frames || l->wasm_frames >> type & 1 ? V8_CODE_WASM_WRAPPER : V8_CODE_OTHER;
+}
+
 /* Such code has no head that dies with it: its own first words do. Behind the prologue they have the function's length, in
  * the jump from the check of the stack's limit. */
 static int wasm_block(const struct state *s, struct code_memory *m, uint64_t pc, struct code_block *ret)
@@ -132,7 +143,7 @@ static int wasm_block(const struct state *s, struct code_memory *m, uint64_t pc,
 		return error;
 	ret->start = w.start;
 	ret->end = w.end;
-	ret->kind = !w.frame ? V8_CODE_WASM_JUMP : w.frame == s->layout.frame_wasm ? V8_CODE_WASM : V8_CODE_WASM_WRAPPER;
+	ret->kind = kind_by_frame(&s->layout, w.frame);
 	for (uint32_t i = 0; i < CODE_TOKENS && (w.frame || !i); i++) {
 		uint64_t at = w.start + i * sizeof(uint64_t), mask = w.frame ? UINT64_MAX : JUMP_TOKEN_MASK;
 

@@ -165,6 +165,7 @@ static void test_node_20(void **state)
 	assert_int_equal(l.version, 11 << 16 | 3);
 	assert_int_equal(l.kind_baseline, 11);
 	assert_int_equal(l.frame_wasm, 4);
+	assert_int_equal(l.wasm_frames, 1 << 4 | 1 << 5);
 	assert_int_equal(l.kind_interpreted, 10);
 	assert_int_equal(l.type.first_function, 2066);
 	assert_int_equal(l.type.last_function, 2082); /* not told there */
@@ -190,6 +191,7 @@ static void test_node_24(void **state)
 	assert_int_equal(l.version, 13 << 16 | 6);
 	assert_int_equal(l.kind_baseline, 10);
 	assert_int_equal(l.frame_wasm, 0);
+	assert_int_equal(l.wasm_frames, 1 << 5);
 	assert_int_equal(l.type.last_function, 2081);
 	assert_int_equal(l.type.shared_wrapper, 195);
 	assert_int_equal(l.offset.shared_script, 40);

@@ -257,6 +257,29 @@ static void test_wasm_names(void **arg)
 	assert_true((code_read_u64(&m, b.tokens[1].addr) & b.tokens[1].mask) != b.tokens[1].value);
 }
 
+/* Where the file tells the types of WebAssembly's frames, code with frames of another type has no name. */
+static void test_frames_of_others(void **arg)
+{
+	struct code_memory m = image_memory(&image);
+	const uint64_t wrapper = image.wasm + IMAGE_WASM_WRAPPER;
+
+	(void)arg;
+	for (int is_wasms = 1; is_wasms >= 0; is_wasms--) {
+		struct code_facts facts;
+
+		image.layout.wasm_frames = 1ull << IMAGE_WASM_FRAME | (uint64_t)is_wasms << (IMAGE_WASM_FRAME + 1);
+		facts = image_facts(&image);
+		memset(state, 0, sizeof(state));
+		assert_int_equal(code_v8.open(state, &m, &facts, 0), 0);
+		check_name(image.wasm, "(wasm)");
+		if (is_wasms)
+			check_name(wrapper, "(wasm wrapper)");
+		else
+			names_at(wrapper, -ENODATA);
+		assert_int_equal(row_at(wrapper + 16).cfa_reg, REG_FP);
+	}
+}
+
 /* The kinds between those of regular expressions and of interpreted functions are WebAssembly's wrappers. */
 static void test_other_names(void **arg)
 {
@@ -524,11 +547,12 @@ static void all_is_as_written(void **arg)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(all_is_as_written),    BOTH(test_block),	       BOTH(test_block_lies),  BOTH(test_optimized_names),
-		BOTH(test_other_names),	    BOTH(test_names_lie),      BOTH(test_interpreted), BOTH(test_baseline),
-		BOTH(test_strings),	    BOTH(test_scripts),	       BOTH(test_budget),      BOTH(test_rows),
-		BOTH(test_unsound_layouts), BOTH(test_wasm_functions), BOTH(test_wasm_jumps),  BOTH(test_wasm_rows),
-		BOTH(test_wasm_names),
+		BOTH(all_is_as_written),    BOTH(test_block),	       BOTH(test_block_lies),
+		BOTH(test_optimized_names), BOTH(test_other_names),    BOTH(test_names_lie),
+		BOTH(test_interpreted),	    BOTH(test_baseline),       BOTH(test_strings),
+		BOTH(test_scripts),	    BOTH(test_budget),	       BOTH(test_rows),
+		BOTH(test_unsound_layouts), BOTH(test_wasm_functions), BOTH(test_wasm_jumps),
+		BOTH(test_wasm_rows),	    BOTH(test_wasm_names),     BOTH(test_frames_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
