@@ -98,11 +98,12 @@ int code_starts_new(const struct row_image *image, struct code_starts **ret)
 			continue;
 		s->segment_count++;
 	}
+	if (!s->segment_count) {
+		free(s);
+		return -ENODATA;
+	}
 	*ret = s;
-	if (s->segment_count)
-		return 0;
-	free(s);
-	return -ENODATA;
+	return 0;
 }
 
 void code_starts_free(struct code_starts *s)
