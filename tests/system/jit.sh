@@ -144,7 +144,7 @@ if command -v node >/dev/null; then
 		data = capture.load(sys.argv[2])
 		c, t = capture.Capture(data), data.dictionary
 		names = {(t.string_table[f.name_strindex], t.string_table[f.filename_strindex], f.start_line, c.attributes(l.attribute_indices)["profile.frame.type"])
-		         for l in t.location_table for f in [t.function_table[l.lines[-1].function_index]] if l.lines}
+		         for l in t.location_table if l.lines for f in [t.function_table[l.lines[-1].function_index]]}
 		fibs = {n for n in names if n[0] == "hot_fib"}
 		print(fibs)
 		sys.exit(fibs != {("hot_fib", sys.argv[3], 1, "v8js")})
