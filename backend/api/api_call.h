@@ -17,7 +17,7 @@ struct api {
 	uint64_t start_ns;				/* Unix */
 	struct metric *too_long, *too_large, *unwanted; /* questions that were given up */
 	struct bare_names *names;			/* NULL: this store takes no symbols */
-	char *folder;					/* where files lie that are received or made; NULL in a second API */
+	char *folder;					/* where files lie that are received or made; or NULL */
 };
 
 struct api_call {

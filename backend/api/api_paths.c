@@ -142,6 +142,7 @@ int api_second(const struct api *first, struct api **ret)
 		return err;
 	}
 	(*ret)->own_store = config.store;
+	(*ret)->folder = first->folder ? strdup(first->folder) : NULL; /* without it files are made in memory */
 	(*ret)->first_version = version;
 	(*ret)->start_ns = first->start_ns;
 	return 0;

@@ -3,7 +3,7 @@
 # A large part of a store as a file of OTLP, which is made on disk: it has each sample that was sent, over HTTP and TLS, to two who ask at
 # once; a client that goes away leaves nothing behind. Needs no BPF.
 . "$TOP/tests/system/lib.sh"
-requests=8 each=60000
+requests=28 each=60000 # more than two sockets hold
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key -out cert -days 2 -subj /CN=localhost \
 	-addext "subjectAltName=DNS:localhost,IP:127.0.0.1" 2>/dev/null || skip "no openssl here"
 now=$(date +%s)
