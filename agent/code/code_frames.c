@@ -129,7 +129,7 @@ static int compare_places(const void *a, const void *b)
 	return (x[0]->tokens[0].addr > y[0]->tokens[0].addr) - (x[0]->tokens[0].addr < y[0]->tokens[0].addr);
 }
 
-/* Looks at all in the list, in the order of their places: several share a page, which is then read once. */
+/* Looks at all in the list, in the order of their places: words that are near to each other are read at once. */
 static bool check_all(struct code_process *cp, uint64_t now_ns)
 {
 	bool is_possible;
