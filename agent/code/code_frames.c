@@ -204,12 +204,7 @@ static void look_at_those(struct code_process *cp, struct code_thing **things, u
 		return;
 	for (uint32_t i = 0; i < n; i++)
 		use(cp, things[i], time_ns);
-	if (!is_all_due(cp, now_ns)) {
-		(void)check(cp, things, n);
-		return;
-	}
-	drop_idle(cp, NULL, now_ns);
-	(void)check_all(cp, now_ns);
+	(void)(is_all_due(cp, now_ns) ? check_list(cp, NULL, now_ns) : check(cp, things, n));
 }
 
 bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/runtime/object.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "bpf/runtime/ruby_state.h"
 
@@ -79,22 +80,6 @@ struct lines {
 	bool has_places; /* an entry begins with its place */
 };
 
-static uint32_t half(const uint8_t *bytes)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
-static uint64_t whole(const uint8_t *bytes)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
 /* How many entries begin at @place or before: iseq.c, succ_index_lookup(). The first words have seven bits each of their
  * number, nine in a word; a block has the number before it, those before each of its eight words but the first (nine bits
  * each), and a bit for each place. UINT32_MAX: the index ends before. */
@@ -107,20 +92,20 @@ static uint32_t entries_up_to(const struct lines *l, uint32_t place)
 	if (l->index_bytes < RUBY_INDEX_BYTES)
 		return UINT32_MAX;
 	if (place < RUBY_INDEX_WORDS)
-		return whole(l->index + place / A_WORD * 8) >> place % A_WORD * NUMBER_BITS & 0x7f;
+		return bytes_u64(l->index + place / A_WORD * 8) >> place % A_WORD * NUMBER_BITS & 0x7f;
 	block = (place - RUBY_INDEX_WORDS) / RUBY_INDEX_BLOCK_WORDS;
 	bit = (place - RUBY_INDEX_WORDS) % RUBY_INDEX_BLOCK_WORDS;
 	if ((l->index_bytes - RUBY_INDEX_BYTES) / RUBY_INDEX_BLOCK_BYTES <= block)
 		return UINT32_MAX;
 	at = l->index + RUBY_INDEX_BYTES + block * RUBY_INDEX_BLOCK_BYTES;
 	word = bit / 64;
-	sum = half(at) + (uint32_t)__builtin_popcountll(whole(at + BLOCK_BITS + word * 8) << (63 - bit % 64));
-	return word ? sum + (uint32_t)(whole(at + BLOCK_RANKS) >> (word - 1) * RANK_BITS & 0x1ff) : sum;
+	sum = bytes_u32(at) + (uint32_t)__builtin_popcountll(bytes_u64(at + BLOCK_BITS + word * 8) << (63 - bit % 64));
+	return word ? sum + (uint32_t)(bytes_u64(at + BLOCK_RANKS) >> (word - 1) * RANK_BITS & 0x1ff) : sum;
 }
 
 static uint32_t line_of(const struct lines *l, uint32_t entry)
 {
-	return half(l->entries + (uint64_t)entry * l->entry_bytes + (l->has_places ? 4 : 0));
+	return bytes_u32(l->entries + (uint64_t)entry * l->entry_bytes + (l->has_places ? 4 : 0));
 }
 
 /* Adds a pair, if it is news. */
@@ -140,7 +125,7 @@ static uint32_t add_placed(const struct lines *l, struct buf *out, uint32_t *las
 	uint32_t place = 0;
 
 	for (uint32_t i = 0; i < l->entry_cnt; i++) {
-		uint32_t next = half(l->entries + (uint64_t)i * l->entry_bytes);
+		uint32_t next = bytes_u32(l->entries + (uint64_t)i * l->entry_bytes);
 
 		if (i && next <= place)
 			break;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 #include "symbols/sources/gopclntab.h"
@@ -47,22 +48,6 @@ struct image {
 	const uint8_t *relocations; /* Elf64_Rela */
 	size_t relocation_count;
 };
-
-static uint32_t get_u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static uint64_t get_u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 /* @len bytes at file offset @off, or NULL. */
 static const uint8_t *file_bytes(const struct image *im, uint64_t off, uint64_t len)
@@ -143,7 +128,7 @@ static bool has_go_note(const struct image *im)
 			continue;
 		for (uint64_t off = 0; off + 16 <= ph.p_filesz;) {
 			const uint8_t *note = im->data + ph.p_offset + off;
-			uint64_t name = get_u32(note), desc = get_u32(note + 4);
+			uint64_t name = bytes_u32(note), desc = bytes_u32(note + 4);
 
 			if (name == 4 && memcmp(note + 12, "Go\0", 4) == 0)
 				return true;
@@ -163,8 +148,8 @@ static void find_relocations(struct image *im)
 		if (!read_segment(im, i, &ph) || ph.p_type != PT_DYNAMIC)
 			continue;
 		for (uint64_t off = 0; off + sizeof(Elf64_Dyn) <= ph.p_filesz; off += sizeof(Elf64_Dyn)) {
-			uint64_t tag = get_u64(im->data + ph.p_offset + off);
-			uint64_t value = get_u64(im->data + ph.p_offset + off + 8);
+			uint64_t tag = bytes_u64(im->data + ph.p_offset + off);
+			uint64_t value = bytes_u64(im->data + ph.p_offset + off + 8);
 
 			if (tag == DT_NULL)
 				break;
@@ -184,13 +169,13 @@ static void find_relocations(struct image *im)
 static uint64_t pointer_at(const struct image *im, uint64_t addr)
 {
 	const uint8_t *p = loaded_bytes(im, addr, 8);
-	uint64_t value = p ? get_u64(p) : 0;
+	uint64_t value = p ? bytes_u64(p) : 0;
 
 	for (size_t i = 0; !value && i < im->relocation_count; i++) {
 		const uint8_t *r = im->relocations + i * sizeof(Elf64_Rela);
 
-		if (get_u64(r) == addr && get_u64(r + 8) == R_X86_64_RELATIVE)
-			value = get_u64(r + 16);
+		if (bytes_u64(r) == addr && bytes_u64(r + 8) == R_X86_64_RELATIVE)
+			value = bytes_u64(r + 16);
 	}
 	return value;
 }
@@ -199,7 +184,7 @@ static uint64_t pointer_at(const struct image *im, uint64_t addr)
 
 static uint64_t code_offset(const struct gopclntab *t, uint32_t index)
 {
-	return get_u32(t->data + t->functions + 8ull * index);
+	return bytes_u32(t->data + t->functions + 8ull * index);
 }
 
 /* @text is right if all functions then lie in one executable segment. */
@@ -234,7 +219,7 @@ static bool search_module(const struct image *im, struct gopclntab *t, uint64_t 
 			  uint64_t addr, unsigned *left, uint64_t *ret)
 {
 	for (uint64_t off = -addr & 7; off + 8 <= len && *left; off += 8) {
-		if (get_u64(data + off) != table || !(*left)--)
+		if (bytes_u64(data + off) != table || !(*left)--)
 			continue;
 		*ret = addr + off;
 		if (accept_module(im, t, *ret))
@@ -259,8 +244,8 @@ static bool find_module(const struct image *im, struct gopclntab *t, uint64_t ta
 	for (size_t i = 0; i < im->relocation_count && left; i++) {
 		const uint8_t *r = im->relocations + i * sizeof(Elf64_Rela);
 
-		if (get_u64(r + 16) == table && get_u64(r + 8) == relative && left--) {
-			*ret = get_u64(r);
+		if (bytes_u64(r + 16) == table && bytes_u64(r + 8) == relative && left--) {
+			*ret = bytes_u64(r);
 			if (accept_module(im, t, *ret))
 				return true;
 		}
@@ -295,18 +280,18 @@ static bool read_header(struct gopclntab *t, const uint8_t *data, size_t len, ui
 
 	if (len < HEADER_BYTES)
 		return false;
-	magic = get_u32(data);
+	magic = bytes_u32(data);
 	if ((magic != magics[0] && magic != magics[1]) || data[4] || data[5] || data[6] != quantum || data[7] != 8)
 		return false;
-	count = get_u64(data + 8);
+	count = bytes_u64(data + 8);
 	*t = (struct gopclntab){
 		.data = data,
 		.len = len,
-		.names = get_u64(data + 32),
-		.units = get_u64(data + 40),
-		.files = get_u64(data + 48),
-		.values = get_u64(data + 56),
-		.functions = get_u64(data + 64),
+		.names = bytes_u64(data + 32),
+		.units = bytes_u64(data + 40),
+		.files = bytes_u64(data + 48),
+		.values = bytes_u64(data + 56),
+		.functions = bytes_u64(data + 64),
 		.function_count = (uint32_t)count,
 		.quantum = quantum,
 		.has_start_line = magic == magics[1],
@@ -336,7 +321,7 @@ static bool search_table(const struct image *im, struct gopclntab *t)
 		if (!read_segment(im, i, &ph) || ph.p_type != PT_LOAD || ph.p_flags & PF_X)
 			continue;
 		for (uint64_t off = -ph.p_vaddr & 7; off + HEADER_BYTES <= ph.p_filesz && left; off += 8)
-			if ((get_u64(im->data + ph.p_offset + off) | 1) == first && left--)
+			if ((bytes_u64(im->data + ph.p_offset + off) | 1) == first && left--)
 				if (try_table(im, &ph, off, t))
 					return true;
 	}
@@ -394,29 +379,29 @@ int gopclntab_function(const struct gopclntab *t, uint32_t index, struct gopclnt
 
 	if (index >= t->function_count)
 		return -EBADMSG;
-	off = t->functions + get_u32(t->data + t->functions + 8ull * index + 4);
+	off = t->functions + bytes_u32(t->data + t->functions + 8ull * index + 4);
 	if (off > t->len || bytes > t->len - off)
 		return -EBADMSG;
 	f = t->data + off;
 	*ret = (struct gopclntab_function){
 		.entry = t->text + code_offset(t, index),
 		.end = t->text + code_offset(t, index + 1),
-		.sp_values = get_u32(f + 16),
-		.file_values = get_u32(f + 20),
-		.line_values = get_u32(f + 24),
-		.unit = get_u32(f + 32),
-		.start_line = t->has_start_line ? get_u32(f + 36) : 0,
+		.sp_values = bytes_u32(f + 16),
+		.file_values = bytes_u32(f + 20),
+		.line_values = bytes_u32(f + 24),
+		.unit = bytes_u32(f + 32),
+		.start_line = t->has_start_line ? bytes_u32(f + 36) : 0,
 		.flags = f[bytes - 3],
 		.inlined = NO_OFFSET,
 	};
 	/* Behind the function's head: offsets of lists of values, then of other data. */
-	value_lists = get_u32(f + 28);
+	value_lists = bytes_u32(f + 28);
 	lists = (t->len - off - bytes) / 4;
 	if (value_lists > INLINED_VALUES && (uint64_t)value_lists + INLINED_CALLS < lists && f[bytes - 1] > INLINED_CALLS) {
-		ret->inlined_values = get_u32(f + bytes + 4ull * INLINED_VALUES);
-		ret->inlined = get_u32(f + bytes + 4 * ((uint64_t)value_lists + INLINED_CALLS));
+		ret->inlined_values = bytes_u32(f + bytes + 4ull * INLINED_VALUES);
+		ret->inlined = bytes_u32(f + bytes + 4 * ((uint64_t)value_lists + INLINED_CALLS));
 	}
-	ret->name = text_at(t, t->names + get_u32(f + 4), &ret->name_len);
+	ret->name = text_at(t, t->names + bytes_u32(f + 4), &ret->name_len);
 	return ret->name && ret->entry < ret->end ? 0 : -EBADMSG;
 }
 
@@ -495,9 +480,9 @@ const char *gopclntab_path(const struct gopclntab *t, const struct gopclntab_fun
 {
 	uint64_t unit = t->units + 4ull * ((uint64_t)f->unit + (uint32_t)file);
 
-	if (file < 0 || unit > t->len - 4 || (int32_t)get_u32(t->data + unit) == NO_FILE)
+	if (file < 0 || unit > t->len - 4 || (int32_t)bytes_u32(t->data + unit) == NO_FILE)
 		return NULL;
-	return text_at(t, t->files + get_u32(t->data + unit), len_ret);
+	return text_at(t, t->files + bytes_u32(t->data + unit), len_ret);
 }
 
 int gopclntab_line(const struct gopclntab *t, const struct gopclntab_function *f, uint64_t addr, const char **file_ret,
@@ -543,9 +528,9 @@ int gopclntab_inlined(const struct gopclntab *t, const struct gopclntab_function
 		return -EBADMSG;
 	call = t->inlined + off;
 	*ret = (struct gopclntab_inlined){
-		.start_line = t->has_start_line ? get_u32(call + 12) : 0,
-		.call_addr = f->entry + get_u32(call + (t->has_start_line ? 8 : 16)),
+		.start_line = t->has_start_line ? bytes_u32(call + 12) : 0,
+		.call_addr = f->entry + bytes_u32(call + (t->has_start_line ? 8 : 16)),
 	};
-	ret->name = text_at(t, t->names + get_u32(call + (t->has_start_line ? 4 : 12)), &ret->name_len);
+	ret->name = text_at(t, t->names + bytes_u32(call + (t->has_start_line ? 4 : 12)), &ret->name_len);
 	return ret->name && ret->call_addr < f->end ? 0 : -EBADMSG;
 }

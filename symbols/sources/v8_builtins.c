@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "symbols/code/source.h"
 #include "symbols/elf_image.h"
@@ -40,22 +41,6 @@ enum {
 };
 
 static const char known_constant[] = "v8dbg_SmiTag", known_name[] = "InterpreterEntryTrampoline", handler[] = "Handler";
-
-static uint32_t get_u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static uint64_t get_u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 /* --- parts of the file --- */
 
@@ -138,7 +123,7 @@ static uint32_t count_places(const uint8_t *p, uint64_t len, uint32_t stride, ui
 	uint32_t i = 0;
 
 	for (; i < len / stride && i <= V8_BUILTINS_MAX; i++, ++*steps) {
-		uint64_t start = get_u32(p + (size_t)i * stride), size = get_u32(p + (size_t)i * stride + 4);
+		uint64_t start = bytes_u32(p + (size_t)i * stride), size = bytes_u32(p + (size_t)i * stride + 4);
 
 		if ((i ? !may_begin(start, end) : start != 0) || !size || size > MOST_BYTES)
 			break;
@@ -156,9 +141,9 @@ static bool find_places(const struct elf_image *im, struct v8_builtins *b)
 		for (uint64_t at = (uint64_t) - (int64_t)part.addr % PLACE_ALIGN;
 		     at + MOST_STRIDE + 8 <= part.len && steps < MAX_STEPS; at += PLACE_ALIGN) {
 			const uint8_t *p = part.data + at;
-			uint32_t size = get_u32(p + 4);
+			uint32_t size = bytes_u32(p + 4);
 
-			if (get_u32(p) || !size || size > MOST_BYTES)
+			if (bytes_u32(p) || !size || size > MOST_BYTES)
 				continue;
 			for (b->stride = 8; b->stride <= MOST_STRIDE; b->stride += 4) {
 				b->places = p;
@@ -185,8 +170,8 @@ static bool is_code(const struct v8_builtins *b, const uint8_t *p, uint64_t len,
 {
 	for (uint32_t i = 0; i < b->count; i++, ++*steps) {
 		const uint8_t *place = b->places + (size_t)i * b->stride;
-		uint64_t end = (uint64_t)get_u32(place) + get_u32(place + 4);
-		uint64_t next = i + 1 < b->count ? get_u32(place + b->stride) : end + 1;
+		uint64_t end = (uint64_t)bytes_u32(place) + bytes_u32(place + 4);
+		uint64_t next = i + 1 < b->count ? bytes_u32(place + b->stride) : end + 1;
 
 		if (next > len || !is_padding(p, end, next))
 			return false;
@@ -234,7 +219,7 @@ static void fill_slots(const struct elf_image *im, const struct relocations *r, 
 	for (size_t i = 0; i < SLOTS; i++) {
 		const uint8_t *word = elf_image_loaded(im, start + i * NAME_STRIDE, 2 * sizeof(uint64_t));
 
-		slots[i] = word && get_u32(word + sizeof(uint64_t)) < MOST_KINDS ? get_u64(word) : UINT64_MAX;
+		slots[i] = word && bytes_u32(word + sizeof(uint64_t)) < MOST_KINDS ? bytes_u64(word) : UINT64_MAX;
 	}
 	for (size_t i = 0; i < r->count; i++) {
 		uint64_t at;
@@ -375,8 +360,8 @@ bool v8_builtins_get(const struct elf_image *im, const struct v8_builtins *b, ui
 		return false;
 	place = b->places + (size_t)i * b->stride;
 	ret->name = b->names[i] ? name_at(im, b->names[i]) : "";
-	ret->addr = b->code + get_u32(place);
-	ret->size_bytes = get_u32(place + 4);
+	ret->addr = b->code + bytes_u32(place);
+	ret->size_bytes = bytes_u32(place + 4);
 	return ret->name;
 }
 

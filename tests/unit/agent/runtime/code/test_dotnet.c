@@ -48,21 +48,8 @@ static uint8_t bytes[BYTES];
 static struct code_memory memory;
 static struct dotnet dotnet;
 
-static int read_made(void *arg, uint64_t addr, void *dst, size_t len)
-{
-	uint64_t off = addr - BASE;
-
-	(void)arg;
-	if (off > BYTES || len > BYTES - off)
-		return -EFAULT;
-	memcpy(dst, bytes + off, len);
-	return 0;
-}
-
-static void put(uint32_t at, uint64_t value, uint32_t size)
-{
-	memcpy(bytes + at, &value, size);
-}
+#define BYTES_AT BASE
+#include "tests/unit/agent/runtime/code/made_bytes.h"
 
 static void put_words(uint32_t at, size_t count, const uint64_t *words)
 {

@@ -52,21 +52,8 @@ static struct code_memory memory;
 static struct dotnet dotnet;
 static const struct code_facts facts = { .version = 3 << 16, .fact = { [DOTNET_FACT_VARIABLES] = VARIABLES } };
 
-static int read_made(void *arg, uint64_t addr, void *dst, size_t len)
-{
-	uint64_t off = addr - BASE;
-
-	(void)arg;
-	if (off > BYTES || len > BYTES - off)
-		return -EFAULT;
-	memcpy(dst, bytes + off, len);
-	return 0;
-}
-
-static void put(uint32_t at, uint64_t value, uint32_t size)
-{
-	memcpy(bytes + at, &value, size);
-}
+#define BYTES_AT BASE
+#include "tests/unit/agent/runtime/code/made_bytes.h"
 
 static void put_link(uint32_t i, uint32_t start, uint32_t end, uint32_t flags, uint32_t owner, bool is_last)
 {

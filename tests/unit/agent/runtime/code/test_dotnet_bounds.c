@@ -42,11 +42,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static void put(uint32_t at, uint64_t value, uint32_t size)
-{
-	memcpy(bytes + at, &value, size);
-}
-
 static void number(uint32_t value)
 {
 	int shift = 0;

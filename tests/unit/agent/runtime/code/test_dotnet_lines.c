@@ -40,7 +40,7 @@ static int pdb_fd = -1;
 
 #include "tests/unit/agent/runtime/code/made_bytes.h"
 
-static void put(uint8_t *in, uint32_t at, uint64_t value, uint32_t size)
+static void put_in(uint8_t *in, uint32_t at, uint64_t value, uint32_t size)
 {
 	memcpy(in + at, &value, size);
 }
@@ -48,21 +48,21 @@ static void put(uint8_t *in, uint32_t at, uint64_t value, uint32_t size)
 /* The second entry of the debug directory is the one of the PDB. */
 static void put_image(const char *path)
 {
-	put(bytes, BASE, 0x5a4d, 2);
-	put(bytes, BASE + 0x3c, HEAD, 4);
-	put(bytes, BASE + HEAD, 0x4550, 4);
-	put(bytes, BASE + HEAD + 24, 0x20b, 2);
-	put(bytes, BASE + HEAD + 24 + 112 + 8 * 6, ENTRIES, 4);
-	put(bytes, BASE + HEAD + 24 + 112 + 8 * 6 + 4, 2 * 28, 4);
-	put(bytes, BASE + HEAD + 24 + 112 + 8 * 14, CLR, 4);
-	put(bytes, BASE + CLR + 8, ROOT, 4);
-	put(bytes, BASE + ROOT, 0x424a5342, 4);
-	put(bytes, BASE + ENTRIES + 12, 19, 4);
-	put(bytes, BASE + ENTRIES + 28 + 4, 0x44332211, 4);
-	put(bytes, BASE + ENTRIES + 28 + 10, 0x504d, 2);
-	put(bytes, BASE + ENTRIES + 28 + 12, 2, 4);
-	put(bytes, BASE + ENTRIES + 28 + 20, VIEW, 4);
-	put(bytes, BASE + VIEW, 0x53445352, 4);
+	put_in(bytes, BASE, 0x5a4d, 2);
+	put_in(bytes, BASE + 0x3c, HEAD, 4);
+	put_in(bytes, BASE + HEAD, 0x4550, 4);
+	put_in(bytes, BASE + HEAD + 24, 0x20b, 2);
+	put_in(bytes, BASE + HEAD + 24 + 112 + 8 * 6, ENTRIES, 4);
+	put_in(bytes, BASE + HEAD + 24 + 112 + 8 * 6 + 4, 2 * 28, 4);
+	put_in(bytes, BASE + HEAD + 24 + 112 + 8 * 14, CLR, 4);
+	put_in(bytes, BASE + CLR + 8, ROOT, 4);
+	put_in(bytes, BASE + ROOT, 0x424a5342, 4);
+	put_in(bytes, BASE + ENTRIES + 12, 19, 4);
+	put_in(bytes, BASE + ENTRIES + 28 + 4, 0x44332211, 4);
+	put_in(bytes, BASE + ENTRIES + 28 + 10, 0x504d, 2);
+	put_in(bytes, BASE + ENTRIES + 28 + 12, 2, 4);
+	put_in(bytes, BASE + ENTRIES + 28 + 20, VIEW, 4);
+	put_in(bytes, BASE + VIEW, 0x53445352, 4);
 	memset(bytes + BASE + VIEW + 4, 7, 16);
 	strcpy((char *)bytes + BASE + VIEW + 24, path);
 }
@@ -74,21 +74,21 @@ static void put_pdb(void)
 					 10, 1, 5,   0, 1,   4, 0,   4, 0, 0, 0,   2, 3, 0,  1, 111, 0 };
 
 	memset(pdb, 0, sizeof(pdb));
-	put(pdb, 0, 0x424a5342, 4);
-	put(pdb, 12, 4, 4);
-	put(pdb, 22, 3, 2);
-	put(pdb, 24, PDB, 4);
+	put_in(pdb, 0, 0x424a5342, 4);
+	put_in(pdb, 12, 4, 4);
+	put_in(pdb, 22, 3, 2);
+	put_in(pdb, 24, PDB, 4);
 	memcpy(pdb + 32, "#Pdb\0\0\0\0", 8);
-	put(pdb, 40, TABLES, 4);
+	put_in(pdb, 40, TABLES, 4);
 	memcpy(pdb + 48, "#~\0\0", 4);
-	put(pdb, 52, BLOBS, 4);
+	put_in(pdb, 52, BLOBS, 4);
 	memcpy(pdb + 60, "#Blob\0\0\0", 8);
 	memset(pdb + PDB, 7, 16);
-	put(pdb, PDB + 16, 0x44332211, 4);
-	put(pdb, TABLES + 8, 3ull << 0x30, 8);
-	put(pdb, TABLES + 24, 2, 4), put(pdb, TABLES + 28, 1, 4);
-	put(pdb, TABLES + 32, 5, 2), put(pdb, TABLES + 40, 9, 2);
-	put(pdb, TABLES + 48, 1, 2), put(pdb, TABLES + 50, 13, 2);
+	put_in(pdb, PDB + 16, 0x44332211, 4);
+	put_in(pdb, TABLES + 8, 3ull << 0x30, 8);
+	put_in(pdb, TABLES + 24, 2, 4), put_in(pdb, TABLES + 28, 1, 4);
+	put_in(pdb, TABLES + 32, 5, 2), put_in(pdb, TABLES + 40, 9, 2);
+	put_in(pdb, TABLES + 48, 1, 2), put_in(pdb, TABLES + 50, 13, 2);
 	memcpy(pdb + BLOBS, blobs, sizeof(blobs));
 }
 
@@ -229,12 +229,12 @@ static uint32_t embed(void)
 	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
 	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
 	deflateEnd(&z);
-	put(bytes, BASE + HEAD + 24 + 112 + 8 * 6 + 4, 3 * 28, 4);
-	put(bytes, entry + 12, 17, 4);
-	put(bytes, entry + 16, z.total_out + 8, 4);
-	put(bytes, entry + 20, EMBEDDED, 4);
-	put(bytes, BASE + EMBEDDED, 0x4244504d, 4);
-	put(bytes, BASE + EMBEDDED + 4, sizeof(pdb), 4);
+	put_in(bytes, BASE + HEAD + 24 + 112 + 8 * 6 + 4, 3 * 28, 4);
+	put_in(bytes, entry + 12, 17, 4);
+	put_in(bytes, entry + 16, z.total_out + 8, 4);
+	put_in(bytes, entry + 20, EMBEDDED, 4);
+	put_in(bytes, BASE + EMBEDDED, 0x4244504d, 4);
+	put_in(bytes, BASE + EMBEDDED + 4, sizeof(pdb), 4);
 	return (uint32_t)z.total_out;
 }
 
@@ -266,12 +266,12 @@ static void is_of_no_use(uint32_t at, uint64_t value)
 
 	(void)embed();
 	memcpy(&before, bytes + at, 4);
-	put(bytes, at, value, 4);
+	put_in(bytes, at, value, 4);
 	code_files_begin(&files, 1);
 	assert_int_equal(tell(0, 40, &names), -EAGAIN);
 	assert_int_equal(files.need.base, BASE);
 	assert_false(memory.is_spent);
-	put(bytes, at, before, 4);
+	put_in(bytes, at, before, 4);
 }
 
 static void what_cannot_be_unpacked_is_none(void **state)
@@ -295,7 +295,7 @@ static void what_cannot_be_unpacked_is_none(void **state)
 	is_of_no_use(entry + 16, 0x10000);    /* not all of it is there */
 	is_of_no_use(BASE + EMBEDDED + 8, 7); /* broken */
 	bring();			      /* a file beside the image */
-	put(bytes, BASE + EMBEDDED + 8, 7, 4);
+	put_in(bytes, BASE + EMBEDDED + 8, 7, 4);
 	assert_int_equal(tell(0, 40, &names), 0);
 	is_line(&names, 0, "/a", 10);
 }
@@ -314,7 +314,7 @@ static void what_does_not_fit_has_no_lines(void **state)
 	assert_int_equal(tell(0, 40, &names), -EBADMSG);
 	bytes[DEBUG] = 0;
 	assert_int_equal(tell(0, 40, &names), 0);
-	put(bytes, BASE + ENTRIES + 28 + 10, 0, 2); /* a PDB of the older form */
+	put_in(bytes, BASE + ENTRIES + 28 + 10, 0, 2); /* a PDB of the older form */
 	assert_int_equal(tell(0, 40, &names), -ENOENT);
 	put_image("x/");
 	assert_int_equal(tell(0, 40, &names), -ENOENT);

@@ -23,11 +23,6 @@ static const uint8_t id[CODE_NEED_ID] = { 1, 2, 3, 4, 5, [19] = 9 };
 
 #include "tests/unit/agent/runtime/code/made_bytes.h"
 
-static void put(uint32_t at, uint64_t value, uint32_t size)
-{
-	memcpy(bytes + at, &value, size);
-}
-
 static uint32_t blob(const void *content, uint32_t len)
 {
 	uint32_t at = blob_end;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -52,6 +53,25 @@ static inline bool make_file(const char *path, const char *source, const char *o
 	assert_int_equal(fwrite(source, 1, strlen(source), gcc), strlen(source));
 	assert_int_equal(pclose(gcc), 0);
 	return true;
+}
+
+/* What runtime_file_read() tells of the C text @source, compiled as make_file() does. Skips the test without gcc. */
+static inline struct runtime_file read_source(const char *source, const char *options)
+{
+	char path[] = "/tmp/made_file.XXXXXX";
+	struct runtime_file file = { 0 };
+	int fd = mkstemp(path);
+	bool is_made;
+
+	assert_true(fd >= 0);
+	close(fd);
+	is_made = make_file(path, source, options);
+	if (is_made)
+		file = read_file(path);
+	unlink(path);
+	if (!is_made)
+		skip();
+	return file;
 }
 
 #endif

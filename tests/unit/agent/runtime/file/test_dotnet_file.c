@@ -14,23 +14,12 @@ static const char source[] = "char version[] = VERSION; __attribute__((visibilit
  * so. */
 static struct runtime_file made(const char *version, const char *table, const char *start, const char *more)
 {
-	char path[] = "/tmp/dotnet_file.XXXXXX", options[256];
-	struct runtime_file file = { 0 };
-	int fd = mkstemp(path);
-	bool is_made;
+	char options[256];
 
-	assert_true(fd >= 0);
-	close(fd);
 	(void)snprintf(options, sizeof(options),
 		       "-shared -fPIC %s '-DVERSION=\"@(#)Version %s @Commit: 1\"' '-DTABLE=\"%s\"' '-DSTART=\"%s\"'", more,
 		       version, table, start);
-	is_made = make_file(path, source, options);
-	if (is_made)
-		file = read_file(path);
-	unlink(path);
-	if (!is_made)
-		skip();
-	return file;
+	return read_source(source, options);
 }
 
 static void is_dotnet(const struct runtime_file *file, enum runtime_way way, uint32_t version)

@@ -9,27 +9,9 @@ static const char source[] = "struct descriptor { unsigned version, action; void
 			     "struct descriptor __jit_debug_descriptor __attribute__((visibility(VISIBILITY))) = { 1 };";
 
 /* What the readers tell of the source, made with gcc's @options. */
-static struct runtime_file made(const char *options)
-{
-	char path[] = "/tmp/gdb_jit_file.XXXXXX";
-	int fd = mkstemp(path);
-	struct runtime_file file = { 0 };
-	bool is_made;
-
-	assert_true(fd >= 0);
-	close(fd);
-	is_made = make_file(path, source, options);
-	if (is_made)
-		file = read_file(path);
-	unlink(path);
-	if (!is_made)
-		skip();
-	return file;
-}
-
 static void check(const char *options, enum runtime_way way)
 {
-	struct runtime_file file = made(options);
+	struct runtime_file file = read_source(source, options);
 
 	assert_int_equal(file.kind, RUNTIME_FILE_CODE);
 	assert_int_equal(file.code.id, CODE_GDB_JIT);
@@ -53,7 +35,7 @@ static void test_hidden(void **state)
 static void test_none(void **state)
 {
 	(void)state;
-	assert_int_equal(made("-shared -fPIC -s '-DVISIBILITY=\"hidden\"'").kind, RUNTIME_FILE_NONE);
+	assert_int_equal(read_source(source, "-shared -fPIC -s '-DVISIBILITY=\"hidden\"'").kind, RUNTIME_FILE_NONE);
 }
 
 /* QEMU's emulators of programs: static and stripped, told by the name of the code that they register. */
