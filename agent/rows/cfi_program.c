@@ -2,7 +2,7 @@
 /*
  * DWARF 5, section 6.4.2, and the "Exception Frames" of the Linux Standard Base. The common kind: version 1, augmentation
  * "zR" with what only exception handling reads (P, L), addresses relative to their place in 4 bytes, a CFA at an offset from
- * a register, and registers at offsets from the CFA.
+ * a register or that of x86's stubs of .plt, and registers at offsets from the CFA.
  */
 #include <dwarf.h>
 #include <errno.h>
@@ -15,10 +15,12 @@ enum {
 	MAX_REMEMBERED = 8,
 	RELATIVE_4 = DW_EH_PE_pcrel | DW_EH_PE_sdata4,
 	MAX_OFFSET = 1 << 28, /* beyond it libdw says what becomes of it */
+	NO_REG = USER_REGS,
+	PLT_REG,
 };
 
 struct rules {
-	uint64_t cfa_reg;
+	uint64_t cfa_reg; /* PLT_REG: the CFA of a stub of .plt */
 	int64_t cfa_off;
 	int32_t saved[SAVED_MAX];
 };
@@ -59,20 +61,21 @@ static int emit(struct machine *m, uint64_t to)
 {
 	uint64_t from = m->at > m->start ? m->at : m->start;
 	struct row *row = &m->rows[m->count];
+	bool is_plt = m->now.cfa_reg == PLT_REG;
 
 	m->at = to;
 	to = to < m->end ? to : m->end;
 	if (from >= to)
 		return 0;
-	if (m->now.cfa_reg >= USER_REGS || m->now.cfa_reg == REG_PC || m->now.cfa_off > MAX_OFFSET ||
+	if ((m->now.cfa_reg >= USER_REGS && !is_plt) || m->now.cfa_reg == REG_PC || m->now.cfa_off > MAX_OFFSET ||
 	    m->now.cfa_off < -MAX_OFFSET || m->now.saved[SAVED_RA] == ROW_SAME)
 		return -ENOENT;
 	if (m->count == m->max)
 		return -ENOSPC;
 	*row = (struct row){ .start = from,
 			     .end = to,
-			     .cfa = ROW_CFA_REG,
-			     .cfa_reg = (uint8_t)m->now.cfa_reg,
+			     .cfa = is_plt ? ROW_CFA_PLT : ROW_CFA_REG,
+			     .cfa_reg = is_plt ? 0 : (uint8_t)m->now.cfa_reg,
 			     .cfa_off = (int32_t)m->now.cfa_off };
 	memcpy(row->saved, m->now.saved, sizeof(row->saved));
 	m->count++;
@@ -110,6 +113,30 @@ static int restore(struct machine *m, uint64_t reg)
 	return reg == REG_SP ? -ENOENT : 0;
 }
 
+/* The CFA is told by an expression. The one that is known, rsp + 8 + ((rip & 15) >= N) << 3, is how binutils and gold
+ * describe x86's stubs of .plt: N is the offset of the instruction that comes after the push. */
+static int set_expression(struct machine *m, struct dwarf_cursor *c)
+{
+	enum { LITERAL = 6 };
+	uint8_t plt[] = { DW_OP_breg7, 8,	 DW_OP_breg16, 0,	  DW_OP_lit15, DW_OP_and,
+			  0,	       DW_OP_ge, DW_OP_lit3,   DW_OP_shl, DW_OP_plus };
+	const uint8_t *bytes;
+	uint64_t len;
+
+	if (!dwarf_take_uleb(c, &len) || len != sizeof(plt) || len > dwarf_left(c))
+		return -ENOENT;
+	bytes = c->at;
+	c->at += len;
+	if (bytes[LITERAL] < DW_OP_lit0 || bytes[LITERAL] > DW_OP_lit15)
+		return -ENOENT;
+	plt[LITERAL] = bytes[LITERAL];
+	if (memcmp(bytes, plt, sizeof(plt)) != 0)
+		return -ENOENT;
+	m->now.cfa_reg = PLT_REG;
+	m->now.cfa_off = bytes[LITERAL] - DW_OP_lit0;
+	return 0;
+}
+
 /* Runs an instruction with operands of its own. */
 static int run_long(struct machine *m, struct dwarf_cursor *c, uint8_t op)
 {
@@ -136,9 +163,11 @@ static int run_long(struct machine *m, struct dwarf_cursor *c, uint8_t op)
 		m->now.cfa_off = (int64_t)b;
 		return 0;
 	case DW_CFA_def_cfa_register:
-		return dwarf_take_uleb(c, &m->now.cfa_reg) ? 0 : -ENOENT;
+		return m->now.cfa_reg != PLT_REG && dwarf_take_uleb(c, &m->now.cfa_reg) ? 0 : -ENOENT;
+	case DW_CFA_def_cfa_expression:
+		return set_expression(m, c);
 	case DW_CFA_def_cfa_offset:
-		if (!dwarf_take_uleb(c, &b))
+		if (m->now.cfa_reg == PLT_REG || !dwarf_take_uleb(c, &b))
 			return -ENOENT;
 		m->now.cfa_off = (int64_t)b;
 		return 0;
@@ -227,7 +256,7 @@ static int run_common(struct machine *m, const struct cfi_bytes *bytes, uint64_t
 	m->data_align = -8;
 	for (int i = 0; i < SAVED_MAX; i++)
 		m->now.saved[i] = ROW_SAME;
-	m->now.cfa_reg = USER_REGS;
+	m->now.cfa_reg = NO_REG;
 	m->at = 0;
 	m->end = UINT64_MAX;
 	r = run(m, c);

@@ -263,13 +263,16 @@ struct made_entry {
 	int result;
 };
 
-static int rows_of(const struct made_entry *e)
+enum { MADE_FUNCTION = 0x2000, MADE_ROWS = 4 };
+
+/* The rows of the function, which has the @len operations at @program. */
+static int rows_of(const struct made_entry *e, const uint8_t *program, size_t len, struct row rows[static MADE_ROWS],
+		   size_t *count)
 {
-	enum { AT = 0x1000, FUNCTION = 0x2000 };
-	uint8_t bytes[64] = { 0 };
+	enum { AT = 0x1000, HEAD_BYTES = 17, LEAST = 7 /* with nops */ };
+	uint8_t bytes[96] = { 0 };
 	const struct cfi_bytes frame = { bytes, AT, sizeof(bytes) };
-	size_t at = 8, letters = strlen(e->letters) + 1, count;
-	struct row rows[4];
+	size_t at = 8, letters = strlen(e->letters) + 1;
 	uint64_t stop;
 	int32_t begin;
 
@@ -284,12 +287,14 @@ static int rows_of(const struct made_entry *e)
 	memcpy(bytes + at, (uint8_t[]){ 0x0c, 7, 8, 0x90, 1 }, 5); /* CFA = rsp + 8, ra at CFA - 8 */
 	at = (at + 5 + 3) & ~3u;
 	bytes[0] = (uint8_t)(at - 4);
-	bytes[at] = 20;
+	bytes[at] = (uint8_t)(HEAD_BYTES - 4 + (len > LEAST ? len : LEAST));
 	bytes[at + 4] = (uint8_t)(at + 4);
-	begin = FUNCTION - (AT + (int32_t)at + 8);
+	begin = MADE_FUNCTION - (AT + (int32_t)at + 8);
 	memcpy(bytes + at + 8, &begin, 4);
 	bytes[at + 12] = 32;
-	return cfi_program_rows(&frame, AT + at, FUNCTION, FUNCTION, UINT64_MAX, rows, 4, &count, &stop);
+	if (len)
+		memcpy(bytes + at + HEAD_BYTES, program, len);
+	return cfi_program_rows(&frame, AT + at, MADE_FUNCTION, MADE_FUNCTION, UINT64_MAX, rows, MADE_ROWS, count, &stop);
 }
 
 /* What compilers write for C and for C++, and what is left to libdw. */
@@ -315,19 +320,58 @@ static void test_augmentation(void **state)
 		{ "zR", 1, 1, 0x78, 17, { 1, R }, -ENOENT },
 	};
 
+	struct row rows[MADE_ROWS];
+	size_t count;
+
 	(void)state;
 	if (CPU_HAS_LR)
 		skip();
 	for (size_t i = 0; i < sizeof(entries) / sizeof(*entries); i++)
-		if (rows_of(&entries[i]) != entries[i].result)
+		if (rows_of(&entries[i], NULL, 0, rows, &count) != entries[i].result)
 			fail_msg("entry %zu, \"%s\"", i, entries[i].letters);
+}
+
+/* The stubs of .plt, whose CFA an expression tells; any other expression is left to libdw. */
+static void test_plt(void **state)
+{
+	static const struct made_entry entry = { "zR", 1, 1, 0x78, 16, { 1, 0x1b }, 0 };
+	/* CFA = rsp + 16, 6 bytes on rsp + 24, 10 bytes on the expression: its length, breg7 + 8, breg16 + 0, lit15, and,
+	 * lit11, ge, lit3, shl, plus; 8 bytes on, for the rest, rsp + 8 */
+	uint8_t program[] = { 0x0e, 16,	  0x46, 0x0e, 24,   0x4a, 0x0f, 11,   0x77, 8, 0x80, 0,
+			      0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22, 0x48, 0x0c, 7, 8 };
+	enum { EXPRESSION = 7, LITERAL = 14, LAST = 19 };
+	struct row rows[MADE_ROWS];
+	size_t count;
+
+	(void)state;
+	if (CPU_HAS_LR)
+		skip();
+	assert_int_equal(rows_of(&entry, program, sizeof(program), rows, &count), 0);
+	assert_int_equal(count, 4);
+	assert_true(rows[1].cfa == ROW_CFA_REG && rows[1].cfa_reg == REG_SP && rows[1].cfa_off == 24);
+	assert_true(rows[2].start == MADE_FUNCTION + 16 && rows[2].end == MADE_FUNCTION + 24);
+	assert_true(rows[2].cfa == ROW_CFA_PLT && rows[2].cfa_off == 11 && rows[2].saved[SAVED_RA] == -8);
+	assert_true(rows[3].cfa == ROW_CFA_REG && rows[3].cfa_reg == REG_SP && rows[3].cfa_off == 8);
+	for (size_t i = EXPRESSION; i < LAST;
+	     i++) { /* each byte of it counts; of the literal's its four lowest bits do not */
+		program[i] ^= 0x40;
+		assert_int_equal(rows_of(&entry, program, sizeof(program), rows, &count), -ENOENT);
+		program[i] ^= 0x40;
+	}
+	program[LITERAL] = 0x36;
+	assert_int_equal(rows_of(&entry, program, sizeof(program), rows, &count), 0);
+	assert_int_equal(rows[2].cfa_off, 6);
+	program[LAST + 1] = 0x0e; /* an offset from a register, but there is none */
+	assert_int_equal(rows_of(&entry, program, sizeof(program), rows, &count), -ENOENT);
+	program[LAST + 1] = 0x0d; /* another register, but for no offset */
+	assert_int_equal(rows_of(&entry, program, sizeof(program), rows, &count), -ENOENT);
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = { cmocka_unit_test(test_real_files), cmocka_unit_test(test_damage),
-						   cmocka_unit_test(test_common_entry),
-						   cmocka_unit_test(test_augmentation) };
+						   cmocka_unit_test(test_common_entry), cmocka_unit_test(test_augmentation),
+						   cmocka_unit_test(test_plt) };
 
 	return run_group_of_descriptors(tests, NULL, NULL);
 }
