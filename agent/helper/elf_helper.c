@@ -35,7 +35,7 @@ enum {
 	WALL_FACTOR = 3,
 	OWED_WALL_MS = 10000, /* while nobody waits, a worker that gets no processor or disk is left alone for so long */
 	TEMPLATES = 3,	      /* one at work and two to take its place */
-	WORKER_MEMORY_BYTES = 512 << 20,
+	WORKER_MEMORY_BYTES = 192 << 20,
 	LEAST_NICE = -20, /* the agent waits for it */
 };
 
