@@ -7,6 +7,7 @@
 #include "agent/code/code_state.h"
 #include "agent/process/processes.h"
 #include "agent/samples/merge.h"
+#include "agent/samples/reorder.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -15,9 +16,9 @@
 enum {
 	IN_USE_MS = 30000,     /* what no sample had a frame in for so long is not looked at with the others */
 	OF_LATE_MS = 2000,     /* what had one within this time is looked at each CODE_LOOK_MS, as the process may end */
-	LIKELY_MS = 500,       /* what had one within this time, the next walk is likely to come through */
 	CHECK_SHARE = 100,     /* looking at all takes one part in so many of the agent's time */
 	MAX_FUNCTIONS = 65536, /* of a process; the others have no names */
+	MAX_LOOKED = (CODE_MAX_WORDS - 1) / CODE_TOKENS, /* things looked at by one request */
 };
 
 /* --- tokens --- */
@@ -40,19 +41,18 @@ static uint32_t token_cnt(const struct code_thing *t)
 	return n;
 }
 
-/* Leaves those in the list that are in use at @now_ns, as many as one request has room for, @wanted (or NULL) among them. */
-static void drop_idle(struct code_process *cp, struct code_thing *wanted, uint64_t now_ns)
+/* Leaves those in the list that are in use at @now_ns, as many as one request has room for. */
+static void drop_idle(struct code_process *cp, uint64_t now_ns)
 {
-	uint32_t n = 0, words = CODE_TOKENS + 1; /* @wanted's, and the one that is there as long as the process is */
+	uint32_t n = 0, words = 1; /* the one that is there as long as the process is */
 
 	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
 		struct code_thing *t = cp->watched[i];
 
-		t->is_watched = t == wanted ||
-				(words + token_cnt(t) <= CODE_MAX_WORDS && t->used_ns + IN_USE_MS * NSEC_PER_MSEC > now_ns);
+		t->is_watched = words + token_cnt(t) <= CODE_MAX_WORDS && t->used_ns + IN_USE_MS * NSEC_PER_MSEC > now_ns;
 		if (!t->is_watched)
 			continue;
-		words += t == wanted ? 0 : token_cnt(t);
+		words += token_cnt(t);
 		cp->watched[n++] = t;
 	}
 	cp->watched_cnt = n;
@@ -130,51 +130,48 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Looks at all in the list, in the order of their places: words that are near to each other are read at once. */
-static bool check_all(struct code_process *cp, uint64_t now_ns)
+static void check_all(struct code_process *cp, uint64_t now_ns)
 {
-	bool is_possible;
-
 	qsort(cp->watched, cp->watched_cnt, sizeof(struct code_thing *), compare_places);
-	is_possible = check(cp, cp->watched, cp->watched_cnt);
+	(void)check(cp, cp->watched, cp->watched_cnt);
 	cp->all_checked_ns = clock_mono_ns();
 	cp->check_all_ns = cp->all_checked_ns - now_ns;
-	return is_possible;
 }
 
-/* May all in the list be looked at again? */
-static bool is_all_due(const struct code_process *cp, uint64_t now_ns)
+/* Looks at all in the list, if that is due. Returns whether it was. */
+static bool check_all_if_due(struct code_process *cp)
 {
-	return now_ns - cp->all_checked_ns >= CHECK_SHARE * cp->check_all_ns;
+	uint64_t now_ns = clock_mono_ns();
+
+	drop_idle(cp, now_ns);
+	if (!cp->watched_cnt || now_ns - cp->all_checked_ns < CHECK_SHARE * cp->check_all_ns)
+		return false;
+	check_all(cp, now_ns);
+	return true;
 }
 
-/* Looks at all in the list, @t among them, or, if that was done a moment ago, at @t (NULL: at none) and at those that
- * samples taken since @since_ns had frames in. */
-static bool check_list(struct code_process *cp, struct code_thing *t, uint64_t since_ns)
+/* Did a sample have a frame in @t of late, and has nobody looked at it since the time before last? */
+static bool is_of_late(const struct code_thing *t, uint64_t now_ns)
+{
+	enum { FRESH_MS = CODE_LOOK_MS / 2 };
+
+	return t->used_ns + OF_LATE_MS * NSEC_PER_MSEC > now_ns && t->checked_ns + FRESH_MS * NSEC_PER_MSEC < now_ns;
+}
+
+void code_check_used(struct code_process *cp)
 {
 	AUTO_FREE struct code_thing **things = NULL;
 	uint64_t now_ns = clock_mono_ns();
 	uint32_t count = 0;
 
-	drop_idle(cp, t, now_ns);
-	if (cp->watched_cnt && is_all_due(cp, now_ns))
-		return check_all(cp, now_ns);
+	if (cp->has_ended || check_all_if_due(cp))
+		return;
 	things = malloc((cp->watched_cnt + 1) * sizeof(struct code_thing *));
 	for (uint32_t i = 0; things && i < cp->watched_cnt; i++)
-		if (cp->watched[i] == t || cp->watched[i]->used_ns > since_ns)
+		if (is_of_late(cp->watched[i], now_ns))
 			things[count++] = cp->watched[i];
-	return things && (!count || check(cp, things, count));
-}
-
-void code_check_used(struct code_process *cp)
-{
-	if (cp->watched_cnt && !cp->has_ended)
-		(void)check_list(cp, NULL, clock_mono_ns() - OF_LATE_MS * NSEC_PER_MSEC);
-}
-
-/* Is the walk that came through it likely to come through others in the list? */
-static bool is_likely(const struct code_thing *t, uint64_t time_ns)
-{
-	return t->is_watched && t->used_ns + LIKELY_MS * NSEC_PER_MSEC > time_ns;
+	if (count)
+		(void)check(cp, things, count);
 }
 
 static void use(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
@@ -183,14 +180,12 @@ static void use(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
 	watch(cp, t);
 }
 
-/* Looks at those of @things, which one sample has, at which nobody looked since, or at all: by one request. */
+/* Looks at those of @things at which nobody looked since @time_ns, by one request. */
 static void look_at_those(struct code_process *cp, struct code_thing **things, uint32_t count, uint64_t time_ns)
 {
-	enum { MAX = (CODE_MAX_WORDS - 1) / CODE_TOKENS };
-	uint64_t now_ns = clock_mono_ns();
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < count && n < MAX; i++) {
+	for (uint32_t i = 0; i < count && n < MAX_LOOKED; i++) {
 		struct code_thing *t = things[i];
 
 		if (t->is_asked || t->has_gone || t->checked_ns >= time_ns)
@@ -200,25 +195,20 @@ static void look_at_those(struct code_process *cp, struct code_thing **things, u
 	}
 	for (uint32_t i = 0; i < n; i++)
 		things[i]->is_asked = false;
-	if (!n || cp->has_ended)
-		return;
-	for (uint32_t i = 0; i < n; i++)
-		use(cp, things[i], time_ns);
-	(void)(is_all_due(cp, now_ns) ? check_list(cp, NULL, now_ns) : check(cp, things, n));
+	if (n && !cp->has_ended && !check_all_if_due(cp))
+		(void)check(cp, things, n);
 }
 
 bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t time_ns)
 {
-	bool was_of_late = was_there_of_late(t, time_ns), is_possible = !cp->has_ended, is_in_list = is_likely(t, time_ns);
+	bool was_of_late = was_there_of_late(t, time_ns);
 
 	use(cp, t, time_ns);
-	if (t->has_gone)
-		return false;
-	if (t->checked_ns >= time_ns)
-		return true;
-	if (is_possible)
-		is_possible = is_in_list ? check_list(cp, t, time_ns - LIKELY_MS * NSEC_PER_MSEC) : check(cp, &t, 1);
-	return is_possible ? !t->has_gone && (t->checked_ns >= time_ns || was_of_late) : was_of_late;
+	if (t->has_gone || t->checked_ns >= time_ns)
+		return !t->has_gone;
+	if (cp->has_ended || !check(cp, &t, 1))
+		return was_of_late;
+	return !t->has_gone && (t->checked_ns >= time_ns || was_of_late);
 }
 
 /* --- interpreted functions --- */
@@ -385,6 +375,15 @@ static uint64_t lookup_addr(uint64_t user)
 	return (user & ~FRAME_EXACT) - !(user & FRAME_EXACT);
 }
 
+/* The piece at @addr; NULL: none is known. */
+static struct code_piece *piece_in(const struct code_process *cp, uint64_t addr)
+{
+	for (uint32_t i = 0; i < cp->range_cnt; i++)
+		if (addr - cp->ranges[i]->start < cp->ranges[i]->end - cp->ranges[i]->start)
+			return code_piece_find(cp->ranges[i], addr - cp->ranges[i]->start);
+	return NULL;
+}
+
 /* May it be that the sample was of another piece, which was there before? */
 static bool is_ambiguous(const struct code_piece *piece, uint64_t time_ns)
 {
@@ -439,13 +438,10 @@ static void look_at_frames(struct framing f, struct code_process *cp, const uint
 
 	for (uint32_t i = 0; things && i < count; i++) {
 		uint64_t addr = lookup_addr(user[i]), words[CODE_CAPTURE_WORDS + 1];
-		const struct mapping *m = address_space_find(f.process->as, addr);
 		struct code_known_function *function = NULL;
-		struct code_piece *piece = NULL;
+		struct code_piece *piece = piece_in(cp, addr);
 		uint32_t class;
 
-		if (m && m->file && m->file->code)
-			piece = code_piece_find(code_range_of(m->file), addr - m->bias);
 		if (piece)
 			things[n++] = &piece->thing;
 		if (find_captures(&f, i, addr, &class, words) && capture_of(cp, class))
@@ -453,8 +449,38 @@ static void look_at_frames(struct framing f, struct code_process *cp, const uint
 		if (function)
 			things[n++] = &function->thing;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		use(cp, things[i], f.time_ns);
 	if (things)
 		look_at_those(cp, things, n, f.time_ns);
+}
+
+void code_expect(struct process *p, const struct pending_sample *s)
+{
+	struct code_process *cp = (struct code_process *)p->as->code;
+	AUTO_FREE struct code_thing **things = cp ? malloc(MAX_LOOKED * sizeof(struct code_thing *)) : NULL;
+	struct code_piece *piece = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; things && i < s->area_cnt; i++) {
+		const struct stack_area *area = &s->areas[i];
+		uint64_t word;
+
+		for (uint64_t at = -area->addr % sizeof(word); at + sizeof(word) <= area->bytes && n < MAX_LOOKED;
+		     at += sizeof(word)) {
+			memcpy(&word, area->data + at, sizeof(word));
+			piece = piece_in(cp, word - 1);
+			if (piece)
+				things[n++] = &piece->thing;
+		}
+	}
+	for (uint32_t i = 0; things && i < s->user_cnt && n < MAX_LOOKED; i++) {
+		piece = piece_in(cp, lookup_addr(s->user[i]));
+		if (piece)
+			things[n++] = &piece->thing;
+	}
+	if (things)
+		look_at_those(cp, things, n, s->record->hdr.time_ns);
 }
 
 uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pending_sample *s, const uint64_t *user,

@@ -6,11 +6,11 @@
  * a walk first meets it, names and all, so that names survive the code and the process.
  *
  * Birth and death. A piece is told by words of memory that change when it goes (tokens). A frame in it counts only if the
- * tokens were the same when they were looked at after the sample's time; that is done for all pieces of a process that were
- * in use of late at once, when the first sample needs it. When a piece is found to have gone its blocks leave the kernel's
- * cache, and the process takes another asid, as the kernel's smaller caches (first level, memo) are keyed by that: no walk
- * that begins later can use the piece's rows. A sample that crossed a piece which has gone, or which is younger than the
- * sample, is cut there.
+ * tokens were the same when they were looked at after the sample's time; that is done at once for all that a sample's
+ * frames, or words of its stack, lead to, and now and then for all that is in use. When a piece is found to have gone its
+ * blocks leave the kernel's cache, and the process takes another asid, as the kernel's smaller caches (first level, memo)
+ * are keyed by that: no walk that begins later can use the piece's rows. A sample that crossed a piece which has gone, or
+ * which is younger than the sample, is cut there.
  *
  * Agent's thread.
  */
@@ -86,6 +86,10 @@ struct code_piece_range {
 	uint64_t start, end;
 	bool is_new;
 };
+
+/* Looks, by one question, at the tokens of all pieces that a walk of @s, a sample of @p with copies of its stack, may come
+ * through: those that a word of the stack points into. */
+void code_expect(struct process *p, const struct pending_sample *s);
 
 /* Puts the row at offset @va of @file (with code), as it was at @time_ns (CLOCK_MONOTONIC), into *@row, and its piece into
  * *@piece. 0; 1: no rule there; -ENOENT: no code is known there. @row's capture is a number of capture_classes. */

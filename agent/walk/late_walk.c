@@ -551,6 +551,8 @@ const struct late_result *late_walk(struct late *l, struct process *process, con
 	memcpy(w.regs.value, sample->regs->regs, sizeof(w.regs.value));
 	if (l->code && !process->as->code)
 		(void)code_spaces_meet(l->code, process);
+	if (l->code)
+		code_expect(process, sample);
 	cache_fill_begin(l->fill, w.now_ns, (sample->record->end == END_MISS_PROC ? REFILL_MS : KEPT_MS) * NSEC_PER_MSEC);
 	if (sample->record->end == END_MISS_PROC || sample->record->end == END_MISS_MAPPING)
 		cache_fill_address_space(l->fill, process->as);

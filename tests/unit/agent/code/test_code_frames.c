@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "agent/samples/reorder.h"
 #include "tests/unit/agent/code/made_code.h"
 
 enum { WORD = 0x7000, OTHER_WORD = 0x8000, FRAMES = 8 };
@@ -194,6 +195,45 @@ static void tokens_are_looked_at_when_a_sample_is_younger(void **state)
 	made.now_ns += 30 * NSEC_PER_SEC;
 	code_spaces_look(spaces);
 	assert_int_equal(made.calls[CODE_OP_WORDS], 5); /* nothing is in use */
+}
+
+/* A walk finds all looked at that words of the stack lead to: return addresses, wherever they stand. */
+static void what_a_stack_leads_to_is_looked_at_at_once(void **state)
+{
+	uint64_t words[] = { CODE_AT + 0x200, RUNTIME_AT + 5, CODE_AT + 0x1ff, CODE_AT + 0x301 };
+	uint8_t unaligned[4 + 8] = { 0 };
+	const struct stack_area areas[] = { { 0x7004, sizeof(unaligned), unaligned },
+					    { 0x9000, sizeof(words) - 1, (const uint8_t *)words } };
+	const uint64_t user[] = { (CODE_AT + 0x300) | FRAME_EXACT };
+	const struct code_piece *first = meet(0x180), *second = meet(0x280), *third = meet(0x380);
+	const struct sample_record record = { .hdr = { .time_ns = made.now_ns + 5 } };
+	struct pending_sample s = { .record = &record, .areas = areas, .area_cnt = 1 };
+	const uint64_t used_ns = second->thing.used_ns;
+
+	(void)state;
+	memcpy(unaligned + 4, &(uint64_t){ CODE_AT + 0x180 }, 8);
+	made.now_ns += 10;
+	code_expect(&process, &s);
+	assert_int_equal(made.word_cnt, 1 + 1);
+	assert_int_equal(first->thing.checked_ns, made.now_ns);
+	s.area_cnt = 2; /* 0x200, as a return address, is the first one's; 0x301 is cut off */
+	made.now_ns += 10;
+	code_expect(&process, &s);
+	assert_int_equal(made.calls[CODE_OP_WORDS], 1);
+	words[2] = CODE_AT + 0x201;
+	s.user = user;
+	s.user_cnt = 1;
+	code_expect(&process, &s);
+	assert_int_equal(made.calls[CODE_OP_WORDS], 2);
+	assert_int_equal(made.word_cnt, 2 + 1);
+	assert_int_equal(second->thing.checked_ns, made.now_ns);
+	assert_int_equal(third->thing.checked_ns, made.now_ns);
+	assert_int_equal(second->thing.used_ns, used_ns); /* no frame is in it yet */
+	made.words[1].value = 6;
+	made.now_ns += 10;
+	s.record = &(const struct sample_record){ .hdr = { .time_ns = made.now_ns } };
+	code_expect(&process, &s);
+	assert_true(second->thing.has_gone && !first->thing.has_gone);
 }
 
 static void code_is_looked_at_between_samples(void **state)
@@ -511,6 +551,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(walks_through_other_code_are_cut, begin, made_end),
 		cmocka_unit_test_setup_teardown(second_pieces_are_not_for_older_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(tokens_are_looked_at_when_a_sample_is_younger, begin, made_end),
+		cmocka_unit_test_setup_teardown(what_a_stack_leads_to_is_looked_at_at_once, begin, made_end),
 		cmocka_unit_test_setup_teardown(code_is_looked_at_between_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(code_that_was_there_of_late_still_counts, begin, made_end),
 		cmocka_unit_test_setup_teardown(tokens_hold_by_their_mask, begin, made_end),
