@@ -24,6 +24,8 @@ def ask(url, question):
         with urllib.request.urlopen(f"{url}{path}?{query}", timeout=60) as answer:
             body = answer.read()
     except urllib.error.HTTPError as e:
+        if b"is no parameter of" in e.read():
+            sys.exit(f"{question}: has a parameter that does not count")
         body = b'{"status": %d}' % e.code
     try:
         return json.loads(body)

@@ -76,8 +76,8 @@ done
 # grouped_by LABEL VALUE: graph, table and timeline of the page have all samples below that value, and no other
 grouped_by() {
 	local what
-	for what in tree top timeline; do
-		curl -fsS -G "$url/api/v1/$what" -d "by=$1" -d limit=1000 -d 'query={}' >"$work/$what.json" || return
+	for what in tree 'top?limit=1000' 'timeline?limit=1000'; do
+		curl -fsS -G "$url/api/v1/$what" -d "by=$1" -d 'query={}' >"$work/${what%%\?*}.json" || return
 	done
 	python3 - "$2" "$work"/{tree,top,timeline}.json <<-'END'
 		import json, sys

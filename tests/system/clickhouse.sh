@@ -57,23 +57,24 @@ serve disk --store store
 post one.otlp "$url"
 last=$(curl -sf "$url/api/v1/status" | sed 's/.*"last":\([0-9.]*\).*/\1/')
 r="from=first&to=$(awk "BEGIN { printf \"%.6f\", $last + 1 }")"
-n="max_nodes=200000&limit=100000"
+n=max_nodes=200000
+l=limit=100000
 half=$(awk "BEGIN { printf \"%.6f\", $last - 1 }")
 questions=(
 	"flamegraph?$r&$n" "flamegraph?$r&$n&by=comm&lines=1" "flamegraph?$r&$n&by=cpu&inline=0" "flamegraph?$r&$n&focus=spin_outer&ignore=getppid"
-	"flamegraph?from=$half&to=$last&$n" "top?$r&$n&by=tid&strip=3" "timeline?$r&by=comm&points=7" "timeline?$r&points=7&focus=getppid&by=cpu"
+	"flamegraph?from=$half&to=$last&$n" "top?$r&$l&by=tid&strip=3" "timeline?$r&by=comm&points=7" "timeline?$r&points=7&focus=getppid&by=cpu"
 	"heatmap?$r&columns=7&rows=3" "labels?$r" "values?$r&label=tid" "values?$r&label=comm&focus=getppid" "values?$r&label=cpu"
 	"values?$r&label=nothing" "values?$r&label=otel.scope.name" "series?$r" "executables?$r" "truth?$r"
-	"top?$r&$n&query={comm=~\"[t-z].*\",cpu=\"0\"}" "top?$r&$n&query={comm!=\"hearth\",tid!~\".*[02468]\"}" "values?$r&label=comm&query={nothing=\"\"}"
+	"top?$r&$l&query={comm=~\"[t-z].*\",cpu=\"0\"}" "top?$r&$l&query={comm!=\"hearth\",tid!~\".*[02468]\"}" "values?$r&label=comm&query={nothing=\"\"}"
 	"values?$r&label=comm&query={hearth.stack.truncated!=\"\"}" "values?$r&label=comm&query={nothing!=\"\"}" "sandwich?$r&function=main"
 	"values?$r&label=comm&query={comm!=\"a\\\\\`'\\\"b\"}" "diff?$r&from2=$half&$n&query={comm!=\"threads\"}&query2={}" "flamegraph?$r&kind=other"
 	"values?$r&label=exe" "values?$r&label=exe&query={comm=\"threads\"}" "values?$r&label=comm&query={exe=\"threads\"}"
 	"values?$r&label=comm&query={comm=\"named\"}" "values?$r&label=comm&query={comm!=\"named\"}" "values?$r&label=comm&query={comm=\"\"}"
 	"values?$r&label=comm&query={comm!=\"\"}" "values?$r&label=comm&query={comm=~\"|nam.*\"}" "values?$r&label=comm&query={comm!~\".*e.*d.*\"}"
-	"diff?$r&from2=$half&$n&noise=1" "diff?$r&from2=$half&$n&format=top&noise=1&query={exe=\"threads\"}&query2={exe=\"bare\"}"
-	"top?$r&$n&query={exe=\"bare\"}" "flamegraph?$r&$n&by=exe" "top?$r&$n&by=exe" "tree?$r&$n"
-	"timeline?from=$(awk "BEGIN { print $half - 86400 }")&to=$last" "values?$r&label=exe&function=spin"
-	"diff?$r&from2=$half&$n&format=top" "export?$r&format=folded&query={comm=\"threads\"}" "export?$r&format=folded&focus=getppid"
+	"diff?$r&from2=$half&$n&noise=1" "diff?$r&from2=$half&$l&format=top&noise=1&query={exe=\"threads\"}&query2={exe=\"bare\"}"
+	"top?$r&$l&query={exe=\"bare\"}" "flamegraph?$r&$n&by=exe" "top?$r&$l&by=exe" "tree?$r&$n"
+	"timeline?from=$(awk "BEGIN { print $half - 86400 }")&to=$last" "values?$r&label=exe&focus=spin"
+	"diff?$r&from2=$half&$l&format=top" "export?$r&format=folded&query={comm=\"threads\"}" "export?$r&format=folded&focus=getppid"
 )
 python3 "$TOP/tests/clickhouse/same.py" "$url" "$in_clickhouse" "${questions[@]/#//api/v1/}" || fail "answers are not the same"
 # Code without a name is shown by its function's range, which came as an attribute.
