@@ -85,8 +85,9 @@ bool api_may_have_second(const struct api *api);
 /* Whether the names or the file of @first's store have changed since @second was made: another one is wanted then. */
 bool api_is_stale(const struct api *second, const struct api *first);
 
-/* Whether @path is one of the API's. Any thread. */
-bool api_has_path(const char *path);
+/* The names of the parameters that @path takes in a URL, a blank between two; NULL: it is no path of the API for GET. Any
+ * thread. */
+const char *api_params(const char *path);
 
 /* An empty file without a name for symbols that are sent, the caller's to close; -ENOENT: this store takes none; -errno. Any
  * thread. */

@@ -31,6 +31,13 @@ struct api_call {
 	const char *joined; /* how a question about a span found its samples; NULL: it is about no span */
 };
 
+/* Names of parameters, as api_params() has them: those that query_read() reads, without a selector and with one; and those
+ * of the handlers that answer on several paths. */
+#define API_RANGE    "from to kind focus ignore idle inline"
+#define API_SELECTED "query " API_RANGE
+#define API_OF_GRAPH " by lines max_nodes"
+#define API_OF_TOP   " by sort limit strip"
+
 /* Each writes one JSON object to call->json (or a file to call->answer). 0; -EINVAL with call->error filled; -ENOENT: there
  * is no such thing (error filled); -ETIMEDOUT; another -errno. */
 int api_flamegraph(struct api_call *call);
@@ -54,8 +61,8 @@ int api_traces(struct api_call *call);
 int api_logs(struct api_call *call);
 int api_exemplars(struct api_call *call);
 
-/* api_trace.c: is @path one about a trace, a span or a log line, with its id in it? And its answer. */
-bool api_is_trace_path(const char *path);
+/* api_trace.c: as api_params(), of a path about a trace, a span or a log line, with its id in it. And its answer. */
+const char *api_trace_params(const char *path);
 int api_trace_path(struct api_call *call, const char *path);
 
 /* api_symbols.c: names for frames that came as bare addresses, out of files that were sent, also for frames that came later.

@@ -32,36 +32,41 @@ enum {
 	HTTP_UNAVAILABLE = 503,
 };
 
+/* `debug` is ignored, as programs in Go do with profiles of CPU time. */
+#define PPROF API_SELECTED " seconds process debug"
+
 static const struct {
 	const char *path;
 	int (*answer)(struct api_call *call);
+	const char *params; /* NULL: they come in the body */
 } paths[] = {
-	{ "/api/v1/flamegraph", api_flamegraph },
-	{ "/api/v1/tree", api_tree },
-	{ "/api/v1/sandwich", api_sandwich },
-	{ "/api/v1/top", api_top },
-	{ "/api/v1/diff", api_diff },
-	{ "/api/v1/timeline", api_timeline },
-	{ "/api/v1/heatmap", api_heatmap },
-	{ "/api/v1/labels", api_labels },
-	{ "/api/v1/values", api_values },
-	{ "/api/v1/series", api_series },
-	{ "/api/v1/executables", api_executables },
-	{ "/api/v1/truth", api_truth },
-	{ "/api/v1/status", api_status },
-	{ "/api/v1/inside", api_inside },
-	{ "/api/v1/export", api_export },
-	{ "/api/v1/traces", api_traces },
-	{ "/api/v1/logs", api_logs },
-	{ "/api/v1/exemplars", api_exemplars },
-	{ "/debug/pprof/profile", api_pprof },
-	{ "/pprof/profile", api_pprof },
-	{ CONNECT_PATH "ProfileTypes", api_profile_types },
-	{ CONNECT_PATH "LabelNames", api_label_names },
-	{ CONNECT_PATH "LabelValues", api_label_values },
-	{ CONNECT_PATH "Series", api_series_labels },
-	{ CONNECT_PATH "SelectSeries", api_select_series },
-	{ CONNECT_PATH "SelectMergeStacktraces", api_select_stacktraces },
+	{ "/api/v1/flamegraph", api_flamegraph, API_SELECTED API_OF_GRAPH },
+	{ "/api/v1/tree", api_tree, API_SELECTED API_OF_GRAPH },
+	{ "/api/v1/sandwich", api_sandwich, API_SELECTED " function module lines max_nodes" },
+	{ "/api/v1/top", api_top, API_SELECTED API_OF_TOP },
+	{ "/api/v1/diff", api_diff,
+	  API_SELECTED " query2 from2 to2 kind2 focus2 ignore2 idle2 format noise limit strip" API_OF_GRAPH },
+	{ "/api/v1/timeline", api_timeline, API_SELECTED " by limit points step" },
+	{ "/api/v1/heatmap", api_heatmap, API_SELECTED " columns rows" },
+	{ "/api/v1/labels", api_labels, API_SELECTED },
+	{ "/api/v1/values", api_values, API_SELECTED " label prefix limit" },
+	{ "/api/v1/series", api_series, API_SELECTED " limit" },
+	{ "/api/v1/executables", api_executables, API_SELECTED },
+	{ "/api/v1/truth", api_truth, API_SELECTED },
+	{ "/api/v1/status", api_status, "" },
+	{ "/api/v1/inside", api_inside, API_SELECTED },
+	{ "/api/v1/export", api_export, API_SELECTED " format" },
+	{ "/api/v1/traces", api_traces, API_SELECTED " sort limit" },
+	{ "/api/v1/logs", api_logs, "query from to severity text limit" },
+	{ "/api/v1/exemplars", api_exemplars, "query from to limit" },
+	{ "/debug/pprof/profile", api_pprof, PPROF },
+	{ "/pprof/profile", api_pprof, PPROF },
+	{ CONNECT_PATH "ProfileTypes", api_profile_types, NULL },
+	{ CONNECT_PATH "LabelNames", api_label_names, NULL },
+	{ CONNECT_PATH "LabelValues", api_label_values, NULL },
+	{ CONNECT_PATH "Series", api_series_labels, NULL },
+	{ CONNECT_PATH "SelectSeries", api_select_series, NULL },
+	{ CONNECT_PATH "SelectMergeStacktraces", api_select_stacktraces, NULL },
 };
 
 static size_t find(const char *path)
@@ -73,9 +78,11 @@ static size_t find(const char *path)
 	return i;
 }
 
-bool api_has_path(const char *path)
+const char *api_params(const char *path)
 {
-	return find(path) < ARRAY_LEN(paths) || api_is_trace_path(path);
+	size_t i = find(path);
+
+	return i < ARRAY_LEN(paths) ? paths[i].params : api_trace_params(path);
 }
 
 static void register_metrics(struct api *api)
@@ -268,9 +275,7 @@ int api_answer(struct api *api, const char *path, const struct query_params *par
 	answer->status = HTTP_OK;
 	answer->content_type = "application/json";
 	json_init(&call.json, &answer->body, 0);
-	err = i < ARRAY_LEN(paths)	? paths[i].answer(&call)
-	      : api_is_trace_path(path) ? api_trace_path(&call, path)
-					: -ENOENT;
+	err = i < ARRAY_LEN(paths) ? paths[i].answer(&call) : api_trace_params(path) ? api_trace_path(&call, path) : -ENOENT;
 	if (!err && answer->body.failed)
 		err = -ENOMEM;
 	if (err == -ETIMEDOUT && budget && budget->is_trial)

@@ -84,29 +84,34 @@ static bool take_apart(const char *text, struct path *ret)
 
 static int list_spans(struct api_call *call, const struct path *path);
 
-/* What may stand behind an id of a trace or span; "": a trace alone. */
-static const struct {
+/* What may stand behind an id of a trace or span. The path says which samples, so there is no query. */
+static const struct question {
 	const char *what;
 	int (*answer)(struct api_call *call);
-} questions[] = { { "flamegraph", api_flamegraph }, { "top", api_top } };
+	const char *params;
+} questions[] = { { "flamegraph", api_flamegraph, API_RANGE API_OF_GRAPH }, { "top", api_top, API_RANGE API_OF_TOP } };
 
-static int (*find_question(const char *what))(struct api_call *call)
+static const struct question *find_question(const char *what)
 {
 	for (size_t i = 0; i < ARRAY_LEN(questions); i++)
 		if (!strcmp(questions[i].what, what))
-			return questions[i].answer;
+			return &questions[i];
 	return NULL;
 }
 
-bool api_is_trace_path(const char *text)
+const char *api_trace_params(const char *text)
 {
+	const struct question *question;
 	struct path path;
 
 	if (!take_apart(text, &path))
-		return false;
+		return NULL;
 	if (path.of != OF_TRACE && !strcmp(path.what, "where"))
-		return true;
-	return *path.what ? path.of != OF_LOG && find_question(path.what) : path.of == OF_TRACE;
+		return path.of == OF_LOG ? "of" : "";
+	if (!*path.what)
+		return path.of == OF_TRACE ? API_RANGE : NULL;
+	question = path.of != OF_LOG ? find_question(path.what) : NULL;
+	return question ? question->params : NULL;
 }
 
 static void add_param(struct more_params *p, const char *key, const char *value)
@@ -165,13 +170,7 @@ static int begin_params(struct api_call *call, const struct path *path, struct m
 {
 	const bool has_time = query_param(call->params, "from");
 	int err = 0;
-	const char *query = query_param(call->params, "query");
 
-	if (query && *query) {
-		buf_puts(&call->error,
-			 "query: the path says which samples; ask /api/v1/flamegraph with trace_id= or span_id=");
-		return -EINVAL;
-	}
 	p->params = (struct query_params){ p->items, 0 };
 	p->join = (struct api_join){ 0 };
 	if (path->of == OF_SPAN)
@@ -206,6 +205,7 @@ int api_trace_path(struct api_call *call, const char *text)
 {
 	const struct query_params *given = call->params;
 	AUTO(more_params_fini) struct more_params more = { 0 };
+	const struct question *question;
 	struct path path;
 	int err;
 
@@ -215,13 +215,16 @@ int api_trace_path(struct api_call *call, const char *text)
 		return path.of == OF_LOG ? api_where_log(call, path.id) : api_where_span(call, path.id);
 	if (!*path.what)
 		return list_spans(call, &path);
+	question = find_question(path.what);
+	if (!question)
+		return -ENOENT;
 	err = begin_params(call, &path, &more);
 	if (err)
 		return err;
 	end_params(call, &more);
 	call->params = &more.params;
 	call->joined = path.of == OF_TRACE ? api_joined_name(JOINED_LINK) : api_joined_name(more.join.joined);
-	err = find_question(path.what)(call);
+	err = question->answer(call);
 	call->params = given;
 	return err;
 }

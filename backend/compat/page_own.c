@@ -117,36 +117,32 @@ static int wait_for(struct request *r, uint64_t seconds)
 
 /* --- the paths --- */
 
-struct asked {
-	const char *seconds; /* NULL: not said */
-	bool has_others;
-};
-
 /* A program in Go ignores what it does not know; here it would look as if a choice of other profiles had been heard. */
-static enum MHD_Result see_param(void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
+const char *page_pprof_params(const struct request *r)
 {
-	struct asked *asked = arg;
+	if (r->server->pages != PAGES_PPROF)
+		return page_api_params(r);
+	return strcmp(r->path, FOLDER "profile") ? NULL : "seconds debug";
+}
+
+static enum MHD_Result take_seconds(void *arg, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	const char **seconds = arg;
 
 	(void)kind;
 	if (!strcmp(key, "seconds"))
-		asked->seconds = value ? value : "";
-	else if (strcmp(key, "debug") != 0)
-		asked->has_others = true;
+		*seconds = value ? value : "";
 	return MHD_YES;
 }
 
 static void give_profile(struct request *r)
 {
-	struct asked asked = { NULL, false };
+	const char *text = NULL;
 	uint64_t seconds;
 	int err;
 
-	MHD_get_connection_values(r->connection->mhd, MHD_GET_ARGUMENT_KIND, see_param, &asked);
-	if (asked.has_others) {
-		reply_text(r, MHD_HTTP_BAD_REQUEST,
-			   "seconds=N is all that can be asked for: this is hearth's own profile; those of others are on "
-			   "the page, where there is one\n");
-	} else if (!page_api_seconds(r, asked.seconds, &seconds)) {
+	MHD_get_connection_values(r->connection->mhd, MHD_GET_ARGUMENT_KIND, take_seconds, &text);
+	if (!page_api_seconds(r, text, &seconds)) {
 		return;
 	} else if (!r->server->queries && !r->server->own) {
 		reply_text(r, MHD_HTTP_NOT_FOUND,

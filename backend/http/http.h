@@ -152,9 +152,14 @@ enum route_guard {
 };
 
 struct route {
-	const char *method;		  /* "GET" serves HEAD too */
-	const char *path;		  /* one that ends in "/", but "/" itself: all below it too */
-	enum ingest_signal signal;	  /* of the receiver's paths */
+	const char *method;	   /* "GET" serves HEAD too */
+	const char *path;	   /* one that ends in "/", but "/" itself: all below it too */
+	enum ingest_signal signal; /* of the receiver's paths */
+	/* The names of the parameters that the request's path takes, a blank between two; NULL: all, it heeds none. Without
+	 * it, it takes none. */
+	const char *(*params)(const struct request *r);
+	/* Appends the form of the path's errors; NULL: {"error": @text}. */
+	void (*write_error)(struct buf *out, unsigned status, const char *text);
 	void (*begin)(struct request *r); /* judges the headers before the body comes, may decide the reply; without it a
 					   * body is not kept */
 	/* Takes the next of the body, which then is nobody else's; may decide the reply. NULL: it is collected. */
@@ -236,6 +241,9 @@ bool request_has_copy(const struct request *r, const char *etag);
 bool request_speaks(struct request *r);
 /* Reads the header Content-Encoding; refuses one that is not spoken and says false. */
 bool request_encoding(struct request *r, enum ingest_encoding *ret);
+
+/* params.c: whether the request's parameters are ones that its path takes, each once; else it is refused. */
+bool request_judge_params(struct request *r);
 
 /* guard.c: whether the request may come under the name it has for us, and from its origin; else it is refused. */
 bool request_guard(struct request *r);

@@ -293,7 +293,7 @@ static void judge(struct request *r, const char *path, const char *method, const
 		r->reply.close = true;
 		reply_refuse(r, MHD_HTTP_LENGTH_REQUIRED, REJECTED_HEADERS,
 			     "the body's length is not said: send Content-Length, or Transfer-Encoding: chunked");
-	} else if (r->route->begin) {
+	} else if (request_judge_params(r) && r->route->begin) {
 		r->route->begin(r);
 	}
 }

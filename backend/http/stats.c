@@ -36,6 +36,7 @@ static const char *const rejection_names[REJECTION_COUNT] = {
 	[REJECTED_SLOW] = "too slow",
 	[REJECTED_DEADLINE] = "deadline",
 	[REJECTED_HEADERS] = "headers",
+	[REJECTED_PARAMETER] = "parameter",
 	[REJECTED_CALLS] = "too many calls",
 	[REJECTED_INCOMPLETE] = "incomplete",
 };

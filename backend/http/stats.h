@@ -26,6 +26,7 @@ enum rejection {
 	REJECTED_SLOW,	     /* cut by us */
 	REJECTED_DEADLINE,   /* its client's own */
 	REJECTED_HEADERS,    /* of HTTP; that can be read in two ways */
+	REJECTED_PARAMETER,  /* of a URL; that its path does not take */
 	REJECTED_CALLS,	     /* too many at once, of one connection or of all: gRPC's */
 	REJECTED_INCOMPLETE, /* the client went away, or what it sent was not HTTP */
 	REJECTION_COUNT,

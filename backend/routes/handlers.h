@@ -21,6 +21,7 @@ void page_file(struct request *r);
 /* The form that a browser without a token is shown instead of the page. */
 void page_login_form(struct request *r);
 
+const char *page_api_params(const struct request *r);
 void page_api(struct request *r);
 void page_api_clear(struct request *r);
 /* Asks the store for a profile of hearth itself, of the time to come. */
@@ -42,6 +43,7 @@ void page_api_cancel(struct request *r);
 #define PAGE_PPROF_INSTEAD                                                                                        \
 	"404 not found: here are /debug/pprof/, /debug/pprof/profile?seconds=N (the CPU time of hearth itself), " \
 	"/debug/pprof/cmdline and /debug/pprof/symbol\n"
+const char *page_pprof_params(const struct request *r);
 void page_pprof(struct request *r);
 void page_pprof_cancel(struct request *r);
 

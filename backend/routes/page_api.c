@@ -19,7 +19,7 @@
 #include "base/text/parse.h"
 
 enum {
-	MAX_PARAMS = 32,
+	MAX_PARAMS = 32, /* more than any path takes, with those that are added here */
 	HEADERS = 9,
 	DEFAULT_WINDOW_S = 30, /* of a live pprof profile, as Go's */
 	MAX_WINDOW_S = 3600,
@@ -32,7 +32,8 @@ struct api_request {
 	bool is_answered;
 	char *path;			      /* owned, as is the text of the parameters */
 	struct query_param items[MAX_PARAMS]; /* owned */
-	size_t count, dropped;
+	size_t count;
+	bool lacks_params;  /* there was no memory for one */
 	char window[2][24]; /* from and to of a live profile */
 	char etag[32], disposition[192];
 	struct reply_header headers[HEADERS];
@@ -67,11 +68,14 @@ static enum MHD_Result take_param(void *arg, enum MHD_ValueKind kind, const char
 {
 	struct api_request *a = arg;
 	size_t key_len = strlen(key) + 1, value_len = value ? strlen(value) + 1 : 1;
-	char *copy = a->count < MAX_PARAMS ? malloc(key_len + value_len) : NULL;
+	char *copy;
 
 	(void)kind;
+	if (!*key) /* nothing, as in "?&from=now" */
+		return MHD_YES;
+	copy = a->count < MAX_PARAMS ? malloc(key_len + value_len) : NULL;
 	if (!copy) {
-		a->dropped++;
+		a->lacks_params = true;
 		return MHD_NO;
 	}
 	memcpy(copy, key, key_len);
@@ -126,6 +130,11 @@ static void on_answer(struct query_job *job)
 	request_resume(r);
 }
 
+static void refuse_memory(struct request *r)
+{
+	reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for this now: try again\n");
+}
+
 static bool add_param(struct api_request *a, const char *key, const char *value)
 {
 	return take_param(a, MHD_GET_ARGUMENT_KIND, key, value) == MHD_YES;
@@ -142,7 +151,7 @@ bool page_api_seconds(struct request *r, const char *text, uint64_t *ret)
 
 /*
  * Begins a profile of the time to come: the store is asked when the window is over and its samples have been stored. False:
- * the parameters are wrong, which is answered.
+ * it is refused, which is answered.
  */
 static bool begin_window(struct request *r, struct api_request *a)
 {
@@ -158,7 +167,7 @@ static bool begin_window(struct request *r, struct api_request *a)
 	snprintf(a->window[1], sizeof(a->window[1]), "%llu.%09llu", (unsigned long long)(to_ns / NSEC_PER_SEC),
 		 (unsigned long long)(to_ns % NSEC_PER_SEC));
 	if (!add_param(a, "from", a->window[0]) || !add_param(a, "to", a->window[1])) {
-		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
+		refuse_memory(r);
 		return false;
 	}
 	a->job.not_before_ns = clock_mono_ns() + seconds * NSEC_PER_SEC + SETTLE_NS;
@@ -217,7 +226,7 @@ static struct api_request *api_request_new(struct request *r)
 	a->job.symbols_fd = -1;
 	a->path = strdup(r->path);
 	MHD_get_connection_values(r->connection->mhd, MHD_GET_ARGUMENT_KIND, take_param, a);
-	if (a->path)
+	if (a->path && !a->lacks_params)
 		return a;
 	api_request_free(a);
 	return NULL;
@@ -243,12 +252,8 @@ static struct api_request *begin(struct request *r)
 {
 	struct api_request *a = api_request_new(r);
 
-	if (!a) {
-		reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for this now: try again\n");
-	} else if (a->dropped) {
-		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
-		api_request_free(MOVE(a));
-	}
+	if (!a)
+		refuse_memory(r);
 	return a;
 }
 
@@ -294,9 +299,9 @@ void page_api_question(struct request *r, const struct query_param *params, size
 	if (!a)
 		return;
 	a->job.pack = request_takes_gzip(r);
-	if (a->dropped)
-		reply_text(r, MHD_HTTP_BAD_REQUEST, "too many parameters\n");
-	if (a->dropped || !ask(r, a))
+	if (a->lacks_params)
+		refuse_memory(r);
+	if (a->lacks_params || !ask(r, a))
 		api_request_free(a);
 }
 
@@ -309,7 +314,7 @@ static void ask_for(struct request *r, const char *process)
 		return;
 	a->job.pack = request_takes_gzip(r);
 	if (process && !add_param(a, "process", process))
-		reply_text(r, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory for this now: try again\n");
+		refuse_memory(r);
 	if (r->reply.status || !choose_process(r, a) || (is_live_profile(a) && !begin_window(r, a)) || !ask(r, a))
 		api_request_free(a);
 }
@@ -317,6 +322,11 @@ static void ask_for(struct request *r, const char *process)
 void page_api_own(struct request *r)
 {
 	ask_for(r, API_OURSELVES);
+}
+
+const char *page_api_params(const struct request *r)
+{
+	return api_params(r->path);
 }
 
 void page_api(struct request *r)
@@ -327,7 +337,7 @@ void page_api(struct request *r)
 	}
 	if (strstr(r->path, "/pprof/") && page_api_pprof_extra(r))
 		return;
-	if (!api_has_path(r->path)) {
+	if (!api_params(r->path)) {
 		metric_add(r->server->stats.rejected[REJECTED_PATH], 1);
 		reply_text(r, MHD_HTTP_NOT_FOUND, "404 not found\n");
 		return;

@@ -7,10 +7,17 @@
 #include "base/cleanup.h"
 
 #define ON(page) (1u << PAGES_##page)
-#define RECEIVER(url, what)                                                                           \
-	{                                                                                             \
-		.method = "POST", .path = url, .signal = what, .guard = GUARD_NAME, .has_cors = true, \
-		.begin = receiver_begin, .handle = receiver_take                                      \
+/* Senders' addresses, probes and links to the page may have parameters that are for others. */
+static const char *any_params(const struct request *r)
+{
+	(void)r;
+	return NULL;
+}
+
+#define RECEIVER(url, what)                                                                                                 \
+	{                                                                                                                   \
+		.method = "POST", .path = url, .signal = what, .guard = GUARD_NAME, .has_cors = true, .params = any_params, \
+		.begin = receiver_begin, .handle = receiver_take                                                            \
 	}
 
 static const struct route routes[] = {
@@ -27,16 +34,18 @@ static const struct route routes[] = {
 	{ .method = "GET",
 	  .path = "/healthz",
 	  .is_public = true,
+	  .params = any_params,
 	  .pages = ON(METRICS) | ON(WORKLOADS) | ON(PAGE),
 	  .handle = page_health },
 	{ .method = "GET",
 	  .path = "/readyz",
 	  .is_public = true,
+	  .params = any_params,
 	  .pages = ON(METRICS) | ON(WORKLOADS) | ON(PAGE),
 	  .handle = page_ready },
 	{ .method = "GET", .path = "/workloads", .guard = GUARD_NAME, .pages = ON(WORKLOADS), .handle = page_workloads },
 	{ .method = "GET", .path = "/workload/", .guard = GUARD_NAME, .pages = ON(WORKLOADS), .handle = page_workload },
-	{ .method = "GET", .path = "/", .guard = GUARD_PAGE, .handle = page_file },
+	{ .method = "GET", .path = "/", .guard = GUARD_PAGE, .params = any_params, .handle = page_file },
 	{ .method = "GET", .path = "/page/login.css", .is_public = true, .guard = GUARD_PAGE, .handle = page_file },
 	{ .method = "GET", .path = "/page/login.js", .is_public = true, .guard = GUARD_PAGE, .handle = page_file },
 	{ .method = "GET", .path = "/page/", .guard = GUARD_PAGE, .handle = page_file },
@@ -57,17 +66,24 @@ static const struct route routes[] = {
 	  .guard = GUARD_PAGE,
 	  .handle = page_api_clear,
 	  .cancel = page_api_cancel },
-	{ .method = "GET", .path = "/api/v1/", .guard = GUARD_PAGE, .handle = page_api, .cancel = page_api_cancel },
+	{ .method = "GET",
+	  .path = "/api/v1/",
+	  .guard = GUARD_PAGE,
+	  .params = page_api_params,
+	  .handle = page_api,
+	  .cancel = page_api_cancel },
 	{ .method = "GET",
 	  .path = "/debug/pprof/",
 	  .guard = GUARD_PAGE,
 	  .pages = ON(PPROF),
 	  .asks_basic = true,
+	  .params = page_pprof_params,
 	  .handle = page_pprof,
 	  .cancel = page_pprof_cancel },
 	{ .method = "POST",
 	  .path = CONNECT_PATH,
 	  .guard = GUARD_PAGE,
+	  .write_error = api_write_connect_error,
 	  .begin = page_connect_begin,
 	  .handle = page_connect,
 	  .cancel = page_api_cancel },
@@ -75,6 +91,7 @@ static const struct route routes[] = {
 	  .path = "/pprof/",
 	  .guard = GUARD_PAGE,
 	  .asks_basic = true,
+	  .params = page_api_params,
 	  .handle = page_api,
 	  .cancel = page_api_cancel },
 };

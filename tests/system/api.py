@@ -13,6 +13,7 @@ import urllib.parse
 import urllib.request
 
 document, base, function = sys.argv[1:]
+text_of_document = open(document).read()
 sys.setrecursionlimit(100000)  # a tree is as deep as the stacks are
 failures = 0
 # Parameters with which the document's paths are asked, beside the range.
@@ -69,22 +70,34 @@ RANGE = {"from": repr(kept["first"]), "to": repr(kept["last"] - 1)}
 PARAMETERS["diff"] = {"noise": "1", "from2": repr(kept["first"] + 1), "to2": RANGE["to"]}
 
 ask("/api/v1/nothing", {})  # so that one request has failed
-sections = re.split(r"\n## ", open(document).read())
+sections = re.split(r"\n## ", text_of_document)
 asked = 0
 for section in sections:
     title = section.splitlines()[0]
     for path in re.findall(r"(/api/v1/[a-z]+)", title if title.startswith("GET") else ""):
         name = path.rsplit("/", 1)[1]
-        status, headers, body = ask(path, {**RANGE, **PARAMETERS.get(name, {})})
+        params = {**RANGE, **PARAMETERS.get(name, {})} if name != "status" else {}
+        status, headers, body = ask(path, params)
         asked += 1
         if status != 200:
             fail(f"{path}: {status} {body[:200]}")
             continue
         etag = headers.get("ETag")
         if name not in ("status", "truth"):
-            status, _, again = ask(path, {**RANGE, **PARAMETERS.get(name, {})}, **{"If-None-Match": etag or ""})
+            status, _, again = ask(path, params, **{"If-None-Match": etag or ""})
             if status != 304:
                 fail(f"{path}: sent again to who has it, {'as it was' if again == body else f'otherwise: {again[:300]}, before: {body[:300]}'}")
+        # What it takes it says to who asks for something else, and so does the document.
+        status, _, refusal = ask(path, {**params, "sevice": "x"})
+        told = re.fullmatch(f"'sevice' is no parameter of {path}, which takes(?: none|: ([a-z_0-9, ]+))", json.loads(refusal).get("error", ""))
+        taken = (told[1] or "").split(", ") if told else []
+        unknown = [p for p in filter(None, taken) if not re.search(rf"[`?]{p.removesuffix('2')}[`=]", text_of_document)]
+        if status != 400 or not told or unknown or not set(params) <= set(taken):
+            fail(f"{path}: {status} {refusal[:500]}, of which the document has no {unknown}")
+        for p in filter(None, taken):
+            status, _, refusal = ask(path, [(p, ""), (p, "")])
+            if status != 400 or json.loads(refusal)["error"] != f"'{p}' is given twice: {path} takes it once":
+                fail(f"{path} with {p} twice: {status} {refusal[:200]}")
         if name == "export":
             if b";" not in body or "attachment" not in headers.get("Content-Disposition", ""):
                 fail(f"{path}: {headers} {body[:100]}")
@@ -119,7 +132,7 @@ by_name = json.loads(ask("/api/v1/flamegraph", {**RANGE, "query": '{exe="spin-ap
 by_function = json.loads(ask("/api/v1/flamegraph", {**RANGE, "focus": "spin_outer", "query": '{pid!=""}'})[2])["total"]
 for word, taken, total in (("SPIN-a", "exe", by_name), ("Spin_Outer", "function", by_function), ('{exe="spin-api"} spin-', "exe", by_name), ("absent-name", "function", 0)):
     for path in ("flamegraph", "top", "timeline", "heatmap", "diff", "sandwich"):
-        answer = json.loads(ask(f"/api/v1/{path}", {**RANGE, **PARAMETERS.get(path, {}), "noise": "", "from2": RANGE["from"], "query": word})[2])
+        answer = json.loads(ask(f"/api/v1/{path}", {**RANGE, **PARAMETERS.get(path, {}), "query": word, **({"noise": "", "from2": RANGE["from"]} if path == "diff" else {})})[2])
         got = answer["whole" if path == "sandwich" else "total"], answer["word"]["as"]
         if got != (total, taken) or answer["word"]["values"] != (["spin-api"] if taken == "exe" else []) or ("nearest" in answer) != (not total):
             fail(f"{path} of the word {word}: {got}, not {total} of {taken}: {answer['word']} {answer.get('nearest')}")

@@ -23,6 +23,7 @@ import zlib
 top, url, formats, mode = sys.argv[1], sys.argv[2], sys.argv[3].split(","), sys.argv[4]
 KERNEL = 0xffff800000000000
 BELOW_NUMBERS = 0xfffffffff0000000  # what stands above it is a small negative number
+MOST = ("from=first", "to=now", "kind=samples", "label=comm", "function=leaf", "max_nodes=200000", "limit=1000")  # of a path what it takes
 
 
 def source(path):
@@ -46,8 +47,11 @@ def routes():
 def questions():
     """Each route's, with what each of the API's paths wants to be told; (method, path, shows profiles, body)."""
     table, connect = routes()
-    paths = [connect + b if b else a for a, b in
-             re.findall(r'\{ (?:"([^"]+)"|CONNECT_PATH "(\w+)"), api_', source("backend/api/api_paths.c"))]
+    code = source("backend/api/api_paths.c")
+    for name, value in reversed(re.findall(r"#define (\w+) +(.*)", source("backend/api/api_call.h") + code)):
+        code = code.replace(name, value)
+    paths = {connect + b if b else a: params.replace('"', "").split() for a, b, params in
+             re.findall(r'\{ (?:"([^"]+)"|CONNECT_PATH "(\w+)"),\s+api_\w+,\s+(.*?) \}', code, re.S)}
     behind = ["", *re.findall(r'\{ "(\w+)", api_', source("backend/api/api_trace.c"))]
     every = "from=first&to=now"
     for method, path, shows in table:
@@ -65,8 +69,7 @@ def questions():
                                                     "process_cpu:cpu:nanoseconds:cpu:nanoseconds", "labelSelector": "{}", "step": 15,
                                                     "name": "service_name", "maxNodes": 100000, "groupBy": ["comm"]}).encode()
             else:
-                more = {"/api/v1/values": "&label=comm", "/api/v1/sandwich": "&function=leaf", "/api/v1/series": "&by=tid"}.get(p, "")
-                yield method, f"{p}?{every}{more}&max_nodes=200000&limit=1000&kind=samples", shows, None
+                yield method, p + "?" + "&".join(q for q in MOST if q.split("=")[0] in paths[p]), shows, None
         if path == "/api/v1/":
             for what in behind:
                 yield method, "/api/v1/trace/" + "0" * 31 + "1" + (what and "/" + what) + "?" + every, shows, None

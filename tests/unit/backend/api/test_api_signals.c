@@ -284,9 +284,9 @@ static void test_logs(void **state)
 	expect(200, "/api/v1/log/2/where", "", "{\"joined\":\"time\",\"query\":\"{service.name=\\\"mail\\\"}\"");
 	expect(200, "/api/v1/log/3/where", "", "{\"joined\":\"none\"");
 	expect(404, "/api/v1/log/4/where", "", "no such log line");
-	assert_false(api_has_path("/api/v1/log/x/where"));
-	assert_false(api_has_path("/api/v1/log/1/flamegraph"));
-	assert_false(api_has_path("/api/v1/trace/" LINKED "/where"));
+	assert_null(api_params("/api/v1/log/x/where"));
+	assert_null(api_params("/api/v1/log/1/flamegraph"));
+	assert_null(api_params("/api/v1/trace/" LINKED "/where"));
 }
 
 static void test_exemplars(void **state)

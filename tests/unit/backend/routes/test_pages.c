@@ -190,7 +190,7 @@ static void expect_answer(unsigned status, const char *first, const char *header
 
 static void test_questions(void **state)
 {
-	char etag[64], again[128], many[1024] = "GET /api/v1/top?from=first";
+	char etag[64], again[128];
 
 	(void)state;
 	begin((struct server_config){ .page_names = (const char *const[]){ "hearth.example", NULL } }, NULL, true);
@@ -209,11 +209,6 @@ static void test_questions(void **state)
 
 	expect_answer(400, "GET /api/v1/values?from=first", "", NULL, "label: say of which label");
 	expect_answer(404, "GET /api/v1/nothing", "", NULL, "404 not found");
-	for (int i = 0; i < 31; i++)
-		strcat(many, "&a=b");
-	expect_answer(200, many, "", NULL, "\"rows\"");
-	strcat(many, "&a=b");
-	expect_answer(400, many, "", NULL, "too many parameters");
 
 	/* by which names */
 	expect_answer(200, "GET /api/v1/labels?from=first", "Host: 127.0.0.1:1\r\n", NULL, "service.name");
@@ -230,6 +225,69 @@ static void test_questions(void **state)
 	expect_answer(503, "GET /readyz", "", NULL, "");
 	w.is_ready = true;
 	expect_answer(200, "GET /readyz", "", NULL, "");
+	end();
+}
+
+/* A parameter that a path does not take, or takes once, is refused: the answer would be of something else. */
+static void test_parameters(void **state)
+{
+	static const struct {
+		unsigned status;
+		const char *first, *says;
+	} cases[] = {
+		{ 400, "GET /api/v1/labels?sevice=x",
+		  "\r\n\r\n{\"error\":\"'sevice' is no parameter of /api/v1/labels, which takes: query, from, to, "
+		  "kind, focus, ignore, idle, inline\"}" },
+		{ 400, "GET /api/v1/top?from=first&sevice", "'sevice' is no parameter of /api/v1/top, which takes: " },
+		{ 400, "GET /api/v1/top?From=first", "'From' is no parameter of" },
+		{ 400, "GET /api/v1/top?fromm=first", "'fromm' is no parameter of" },
+		{ 400, "GET /api/v1/top?query+from=first", "'query from' is no parameter of" },
+		{ 400, "GET /api/v1/top?_=1763788000", "'_' is no parameter of" },
+		{ 400, "GET /api/v1/top?=first", "'' is no parameter of" },
+		{ 400, "GET /api/v1/top?%22%0a%ff=first", "'\\\"\\n\xef\xbf\xbd' is no parameter of" },
+		{ 400, "GET /api/v1/top?from=first&to=last&from=first", "'from' is given twice: /api/v1/top takes it once" },
+		{ 400, "GET /api/v1/top?from&from", "'from' is given twice" },
+		{ 400, "GET /api/v1/flamegraph?from2=first", "'from2' is no parameter of" },
+		{ 400, "GET /api/v1/status?from=first", "'from' is no parameter of /api/v1/status, which takes none\"}" },
+		{ 400, "GET /api/v1/span/0000000000000001/top?query=x", "which takes: from, to, kind, focus," },
+		{ 400, "GET /api/v1/log/1/where?from=first", "which takes: of\"}" },
+		{ 400, "GET /debug/pprof/profile?secnds=1", "'secnds' is no parameter of /debug/pprof/profile, which" },
+		{ 400, "POST /api/v1/clear?from=now-1h", "'from' is no parameter of /api/v1/clear, which takes none" },
+		{ 400, "POST /api/v1/symbols?name=x", "which takes none" },
+		{ 400, "GET /metrics?name[]=x", "which takes none" },
+		{ 400, "GET /workload/a/functions?limit=1", "'limit' is no parameter of /workload/a/functions, which" },
+		{ 400, "GET /page/app.js?_=1", "which takes none" },
+		{ 400, "POST " SERVICE "LabelNames?selector=%7B%7D",
+		  "{\"code\":\"invalid_argument\",\"message\":\"'selector' is no parameter of " SERVICE
+		  "LabelNames, which" },
+		{ 404, "GET /api/v1/nothing?a=b", "404 not found" },
+		{ 404, "GET /api/v1/top?from%00x=first", "404 not found" },
+		{ 200, "GET /api/v1/top?", "\"rows\"" },
+		{ 200, "GET /api/v1/top?&from=first&&to=last&", "\"rows\":[{" },
+		{ 200, "GET /api/v1/top?f%72om=first&to=last", "\"rows\":[{" },
+		{ 200, "GET /?trace=0af7651916cd43dd8448eb211c80319c", "<!doctype html>" },
+		{ 200, "GET /healthz?verbose", "ok" },
+		{ 200, "GET /debug/pprof/symbol?0x1000+0x2000", "num_symbols: 0" },
+		{ 415, "POST /v1/profiles?tenant=a", "" },
+	};
+	char many[256] = "GET /api/v1/top?", counted[128];
+	unsigned refused = 0;
+
+	(void)state;
+	begin((struct server_config){ 0 }, NULL, true);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		expect_answer(cases[i].status, cases[i].first, "", strncmp(cases[i].first, "POST", 4) ? NULL : "",
+			      cases[i].says);
+		if (cases[i].status != 400)
+			continue;
+		refused++;
+		assert_non_null(strcasestr(said, "Content-Type: application/json\r\n"));
+		assert_non_null(strcasestr(said, "X-Content-Type-Options: nosniff\r\n"));
+	}
+	memset(many + strlen(many), '&', 100); /* nothing, more often than there is room for parameters */
+	expect_answer(200, many, "", NULL, "\"rows\"");
+	snprintf(counted, sizeof(counted), "hearth_rejected_requests_total{reason=\"parameter\"} %u\n", refused);
+	expect_answer(200, "GET /metrics", "", NULL, counted);
 	end();
 }
 
@@ -291,8 +349,10 @@ static void test_own(void **state)
 			snprintf(first, sizeof(first), "GET %s", elsewhere[i]);
 			expect_answer(404, first, "", NULL, "here are /debug/pprof/");
 		}
-		expect_answer(400, "GET /debug/pprof/profile?query=%7B%7D", "", NULL, "seconds=N is all");
-		expect_answer(400, "GET /debug/pprof/profile?seconds=1&process=a", "", NULL, "seconds=N is all");
+		expect_answer(400, "GET /debug/pprof/profile?query=%7B%7D", "", NULL,
+			      "'query' is no parameter of /debug/pprof/profile, which takes: seconds, debug\"}");
+		expect_answer(400, "GET /debug/pprof/profile?seconds=1&process=a", "", NULL, "'process' is no parameter");
+		expect_answer(400, "GET /debug/pprof/profile?seconds=1&seconds=2", "", NULL, "'seconds' is given twice");
 		expect_answer(403, "GET /debug/pprof/profile?seconds=1", "Host: elsewhere.example\r\n", NULL, "is no name");
 		if (!has_store)
 			expect_answer(404, "GET /debug/pprof/profile?seconds=1", "", NULL, "this hearth samples nothing");
@@ -516,9 +576,10 @@ static void test_login(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_questions), cmocka_unit_test(test_pprof), cmocka_unit_test(test_no_store),
-		cmocka_unit_test(test_connect),	  cmocka_unit_test(test_page),	cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_login),	  cmocka_unit_test(test_own),	cmocka_unit_test(test_own_passing),
+		cmocka_unit_test(test_questions),   cmocka_unit_test(test_parameters), cmocka_unit_test(test_pprof),
+		cmocka_unit_test(test_no_store),    cmocka_unit_test(test_connect),    cmocka_unit_test(test_page),
+		cmocka_unit_test(test_parts),	    cmocka_unit_test(test_login),      cmocka_unit_test(test_own),
+		cmocka_unit_test(test_own_passing),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
