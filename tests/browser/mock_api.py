@@ -498,6 +498,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if url.path == "/session":
             return self.reply(200, b'{"session":false}', {"Content-Type": "application/json"})
         name = url.path.removeprefix("/api/v1/")
+        if refusal := self.refusal():
+            return self.reply(400, refusal, {"Content-Type": "application/json"})
         if name == "export":
             return self.reply(200, f"{self.path}\n".encode(), {"Content-Type": "text/plain", "Content-Disposition": "attachment"})
         code, body = 404, {"error": f"no such path: {url.path}"}
@@ -511,6 +513,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         data = json.dumps(body).encode()
         self.server.store.requests.append({"time": time.time(), "path": url.path, "status": code, "bytes": len(data), "headers": [f"{k}: {v}" for k, v in self.headers.items()]})
         self.reply(code, data, {"Content-Type": "application/json", "Cache-Control": "no-cache"})
+
+    def refusal(self):
+        """What the hearth that the page is from says to a parameter that it does not take."""
+        if not self.server.page:
+            return None
+        try:
+            urllib.request.urlopen(self.server.page + self.path).close()
+        except urllib.error.HTTPError as error:
+            return error.read() if error.code == 400 else None
 
     def do_POST(self):
         if self.path == "/api/v1/clear":
