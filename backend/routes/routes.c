@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define ON(page) (1u << PAGES_##page)
-/* Senders' addresses, probes and links to the page may have parameters that are for others. */
+/* Addresses of senders, scrapers, probes and links to the page may have parameters that are for others. */
 static const char *any_params(const struct request *r)
 {
 	(void)r;
@@ -29,6 +29,7 @@ static const struct route routes[] = {
 	{ .method = "GET",
 	  .path = "/metrics",
 	  .guard = GUARD_NAME,
+	  .params = any_params,
 	  .pages = ON(METRICS) | ON(PAGE),
 	  .handle = page_metrics },
 	{ .method = "GET",
