@@ -10,12 +10,13 @@ from measure import CPUS, QUICK, TOP, Counters, cpu_ns, figure, note, read, runn
 
 
 def steady(host):
-    """In a window after the warm-up, which includes naming everything; perf's whole run over that window, with the start and the
-    end that a readable file takes."""
+    """In a window after the warm-up, which includes naming everything, perf too; perf's whole run over that window, with the start
+    and the end that a readable file takes."""
     warm, seconds = (3, 10) if QUICK else (10, 60)
     whole = None
     with host.load("c_chain_fp"), host.record("cpu.otlp") as (h,):
-        time.sleep(warm)
+        with running(*host.perf_command("warm.data"), stop=signal.SIGINT):
+            time.sleep(warm)
         before = cpu_ns(h.pid)
         with running(*host.perf_command("cpu.data"), stop=signal.SIGINT) as perf:
             time.sleep(seconds)
