@@ -14,13 +14,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/ourselves.h"
-#include "base/pack/gzip.h"
 #include "proto/formats/pprof.h"
 #include "proto/profiles_hide.h"
 
 enum {
 	MOST_WINDOWS = 8,
-	GZIP_LEVEL = 6,
 	SLACK_NS = 20 * 1000 * 1000, /* between the clocks by which a window's end is told */
 };
 
@@ -328,7 +326,6 @@ bool own_profiles_is_whole(struct own_profiles *o, const struct own_window *w)
 
 int own_profiles_close(struct own_profiles *o, struct own_window *w, struct buf *out)
 {
-	AUTO(buf_fini) struct buf plain = BUF_EMPTY;
 	struct own_window **link = &o->windows;
 	int err;
 
@@ -340,9 +337,7 @@ int own_profiles_close(struct own_profiles *o, struct own_window *w, struct buf 
 	pthread_mutex_unlock(&o->lock);
 	err = w->error;
 	if (!err && out)
-		err = pprof_write(w->sum, &plain);
-	if (!err && out)
-		err = gzip_pack(plain.data, plain.len, GZIP_LEVEL, out);
+		err = pprof_write_packed(w->sum, out);
 	pprof_free(w->sum);
 	w->sum = NULL;
 	return err;

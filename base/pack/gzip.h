@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gzip over whole blocks of memory. Any thread. */
+/* Gzip over whole blocks of memory, and over what comes bit by bit. Any thread; a stream is one's at a time. */
 #ifndef HEARTH_BASE_PACK_GZIP_H
 #define HEARTH_BASE_PACK_GZIP_H
 
@@ -11,6 +11,14 @@ struct buf;
 
 /* Compresses @data at libdeflate's @level (1 to 12) and appends it to @out. 0 or -ENOMEM. */
 int gzip_pack(const void *data, size_t len_bytes, int level, struct buf *out);
+
+/* Compresses what is added at zlib's @level (1 to 9) and appends it to @out, which must outlive the stream and holds a whole
+ * member after gzip_stream_end(). NULL without memory. */
+struct gzip_stream *gzip_stream_new(int level, struct buf *out);
+/* 0 or -ENOMEM. */
+int gzip_stream_add(struct gzip_stream *s, const void *data, size_t len_bytes);
+int gzip_stream_end(struct gzip_stream *s);
+void gzip_stream_free(struct gzip_stream *s); /* accepts NULL */
 
 /* Do the bytes begin as gzip's bytes do? */
 bool gzip_is_packed(const void *data, size_t len_bytes);

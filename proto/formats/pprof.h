@@ -29,6 +29,9 @@ size_t pprof_memory_bytes(const struct pprof *pp);
 /* Appends the message, not compressed, to @out. 0 or -ENOMEM. */
 int pprof_write(const struct pprof *pp, struct buf *out);
 
+/* The same, compressed by gzip as it is made, so that no more of it than a piece is there as it was. */
+int pprof_write_packed(const struct pprof *pp, struct buf *out);
+
 /* The counts of what was left out of the added samples. */
 struct pprof_losses {
 	uint64_t timestamps;	   /* times of samples */

@@ -10,10 +10,14 @@
 #include "proto/pprof/profile.pb.h"
 #include "proto/formats/pprof_tables.h"
 
+enum { GZIP_LEVEL = 5 /* zlib's */, PIECE_BYTES = 64 << 10 };
+
 /* One submessage is put together at a time in @part and then written with its length. */
 struct writer {
 	struct buf *out;
+	struct gzip_stream *stream; /* where @out goes when it is a piece; NULL: it stays */
 	struct buf part, list;
+	bool failed;
 };
 
 static bool write_to_buf(pb_ostream_t *stream, const pb_byte_t *data, size_t len)
@@ -54,6 +58,16 @@ static void put_part(struct buf *out, uint32_t field, struct buf *part)
 		out->failed = true;
 	put_bytes(out, field, part->data, part->len);
 	buf_reset(part);
+}
+
+/* Hands over what stands in w->out, if that is more than @most_bytes. */
+static void pass_on(struct writer *w, size_t most_bytes)
+{
+	w->failed |= w->out->failed;
+	if (!w->stream || w->out->len <= most_bytes)
+		return;
+	w->failed |= gzip_stream_add(w->stream, w->out->data, w->out->len) != 0;
+	buf_reset(w->out);
 }
 
 static void put_type(struct writer *w, uint32_t field, const struct pprof_column *c)
@@ -210,34 +224,48 @@ static void put_whole(const struct pprof *pp, struct writer *w)
 	put_number(out, pprof_Profile_doc_url_tag, pp->doc_url);
 }
 
+/* Writes the message, and frees the writer's parts. 0 or -ENOMEM. */
+static int write_message(const struct pprof *pp, struct writer *w)
+{
+	for (uint32_t i = 0; i < intern_count(pp->columns) && i < PPROF_MAX_COLUMNS; i++)
+		put_type(w, pprof_Profile_sample_type_tag, intern_get(pp->columns, i, NULL));
+	for (uint32_t i = 0; i < intern_count(pp->samples); i++, pass_on(w, PIECE_BYTES))
+		put_sample(pp, w, i);
+	put_mappings(pp, w);
+	for (uint32_t i = 0; i < intern_count(pp->locations); i++, pass_on(w, PIECE_BYTES))
+		put_location(pp, w, i);
+	for (uint32_t i = 0; i < intern_count(pp->functions); i++, pass_on(w, PIECE_BYTES))
+		put_function(pp, w, i);
+	for (uint32_t i = 0; i < intern_count(pp->strings); i++, pass_on(w, PIECE_BYTES)) {
+		size_t len;
+		const void *text = intern_get(pp->strings, i, &len);
+
+		put_bytes(w->out, pprof_Profile_string_table_tag, text, len);
+	}
+	put_whole(pp, w);
+	pass_on(w, 0);
+	w->failed |= w->part.failed || w->list.failed;
+	buf_fini(&w->part);
+	buf_fini(&w->list);
+	return w->failed ? -ENOMEM : 0;
+}
+
 int pprof_write(const struct pprof *pp, struct buf *out)
 {
 	struct writer w = { .out = out };
 
-	for (uint32_t i = 0; i < intern_count(pp->columns) && i < PPROF_MAX_COLUMNS; i++) {
-		const struct pprof_column *c = intern_get(pp->columns, i, NULL);
+	return write_message(pp, &w);
+}
 
-		put_type(&w, pprof_Profile_sample_type_tag, c);
-	}
-	for (uint32_t i = 0; i < intern_count(pp->samples); i++)
-		put_sample(pp, &w, i);
-	put_mappings(pp, &w);
-	for (uint32_t i = 0; i < intern_count(pp->locations); i++)
-		put_location(pp, &w, i);
-	for (uint32_t i = 0; i < intern_count(pp->functions); i++)
-		put_function(pp, &w, i);
-	for (uint32_t i = 0; i < intern_count(pp->strings); i++) {
-		size_t len;
-		const void *text = intern_get(pp->strings, i, &len);
+int pprof_write_packed(const struct pprof *pp, struct buf *out)
+{
+	AUTO(buf_fini) struct buf piece = BUF_EMPTY;
+	struct writer w = { .out = &piece, .stream = gzip_stream_new(GZIP_LEVEL, out) };
+	int err = w.stream ? write_message(pp, &w) : -ENOMEM;
 
-		put_bytes(out, pprof_Profile_string_table_tag, text, len);
-	}
-	put_whole(pp, &w);
-	if (w.part.failed || w.list.failed)
-		out->failed = true;
-	buf_fini(&w.part);
-	buf_fini(&w.list);
-	return out->failed ? -ENOMEM : 0;
+	err = err ? err : gzip_stream_end(w.stream);
+	gzip_stream_free(w.stream);
+	return err;
 }
 
 /* --- the format --- */
@@ -264,16 +292,14 @@ static size_t sum_bytes(const void *sum)
 
 static int write_sum(void *sum, const struct format *format, struct buf *out, struct buf *left_out)
 {
-	AUTO(buf_fini) struct buf plain = BUF_EMPTY;
 	const struct pprof_losses *lost = pprof_losses(sum);
-	int err = pprof_write(sum, &plain);
 
 	(void)format;
 	format_tell(left_out, lost->timestamps, "times of samples");
 	format_tell(left_out, lost->frame_attributes, "types of frames");
 	format_tell(left_out, lost->other_attributes, "further attributes");
 	format_tell(left_out, lost->events, "samples of further kinds");
-	return err ? err : gzip_pack(plain.data, plain.len, FORMAT_GZIP_LEVEL, out);
+	return pprof_write_packed(sum, out);
 }
 
 static const struct format_sum pprof_sum = {

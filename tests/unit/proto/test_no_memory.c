@@ -132,6 +132,17 @@ static int to_pprof(struct buf *out)
 	return error;
 }
 
+static int to_packed_pprof(struct buf *out)
+{
+	struct pprof *pp = pprof_new();
+	int error = pp ? pprof_add(pp, profiles) : -ENOMEM;
+
+	if (!error)
+		error = pprof_write_packed(pp, out);
+	pprof_free(pp);
+	return error;
+}
+
 static int to_json(struct buf *out)
 {
 	return otlp_json_encode(profiles, out);
@@ -360,6 +371,7 @@ static const struct memory_scenario scenarios[] = {
 	{ "speedscope", of_speedscope, false },
 	{ "perf script", of_perf_script, false },
 	{ "to pprof", to_pprof, false },
+	{ "to packed pprof", to_packed_pprof, false },
 	{ "to JSON", to_json, false },
 	{ "timeline", to_timeline, false },
 	{ "pictures", to_pictures, false },

@@ -38,8 +38,24 @@ static int pack_lean(const void *data, size_t len, int level, struct buf *out)
 	return zstd_pack_lean(data, len, out);
 }
 
+/* In pieces of all sizes, none among them. */
+static int pack_in_pieces(const void *data, size_t len, int level, struct buf *out)
+{
+	struct gzip_stream *s = gzip_stream_new(level, out);
+	int error = s ? 0 : -ENOMEM;
+
+	for (size_t at = 0, n = 0; !error && at < len; at += n, n = n * 3 + (at < len / 2)) {
+		n = n < len - at ? n : len - at;
+		error = gzip_stream_add(s, (const uint8_t *)data + at, n);
+	}
+	error = error ? error : gzip_stream_end(s);
+	gzip_stream_free(s);
+	return error;
+}
+
 static const struct packer packers[] = {
 	{ "gzip", gzip_pack, gzip_unpack, gzip_is_packed },
+	{ "gzip", pack_in_pieces, gzip_unpack, gzip_is_packed },
 	{ "zstd -q", zstd_pack, zstd_unpack, zstd_is_packed },
 	{ "zstd -q", pack_lean, zstd_unpack, zstd_is_packed },
 	{ "xz", xz_pack, xz_unpack, xz_is_packed },

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "base/pack/gzip.h"
 #include "proto/otlp/otlp.h"
 #include "proto/otlp/json/json_decode.h"
 #include "proto/formats/pprof.h"
@@ -40,6 +41,32 @@ static struct profiles *from_pprof(const struct buf *data)
 	if (pprof_read(data->data, data->len, &p, &error))
 		fail_msg("%s", error.message);
 	return p;
+}
+
+/* The message that is packed as it is made is the message. */
+static void test_packed(void **state)
+{
+	enum { LEAST_BYTES = 300 << 10 };
+	AUTO(buf_fini) struct buf plain = BUF_EMPTY, packed = BUF_EMPTY, unpacked = BUF_EMPTY;
+	struct pprof *pp = pprof_new();
+
+	(void)state;
+	assert_non_null(pp);
+	for (uint64_t seed = 1; plain.len < LEAST_BYTES; seed++) {
+		AUTO(put_profiles) struct profiles *p = random_profiles(seed);
+
+		assert_non_null(p);
+		assert_int_equal(pprof_add(pp, p), 0);
+		buf_reset(&plain);
+		if (seed % 64 == 1)
+			assert_int_equal(pprof_write(pp, &plain), 0);
+	}
+	buf_puts(&packed, "before");
+	assert_int_equal(pprof_write_packed(pp, &packed), 0);
+	assert_int_equal(gzip_unpack(packed.data + 6, packed.len - 6, SIZE_MAX, &unpacked), 0);
+	assert_int_equal(unpacked.len, plain.len);
+	assert_memory_equal(unpacked.data, plain.data, plain.len);
+	pprof_free(pp);
 }
 
 /* OTLP -> pprof -> OTLP says the same; and once more. */
@@ -281,9 +308,13 @@ static void test_cut_anywhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_through_pprof), cmocka_unit_test(test_through_json),
-		cmocka_unit_test(test_of_others),     cmocka_unit_test(test_label_of_resource_twice),
-		cmocka_unit_test(test_cut_anywhere),  cmocka_unit_test(test_zeros),
+		cmocka_unit_test(test_packed),
+		cmocka_unit_test(test_through_pprof),
+		cmocka_unit_test(test_through_json),
+		cmocka_unit_test(test_of_others),
+		cmocka_unit_test(test_label_of_resource_twice),
+		cmocka_unit_test(test_cut_anywhere),
+		cmocka_unit_test(test_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
