@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Turns stored events into profiles again: resources, scopes, labels, links and times as they came. A message has many
- * blocks, so that a name or stack is told once; it is handed out when it has grown to PIECE_BYTES. A series is one resource
- * in it, and a profile for each block. Samples of the same stack, labels and cpu are put together. Times, ids and payloads
- * of single reports were not kept: a profile's window is that of its events, and its id is new.
+ * series and blocks, so that a name or stack is told once; it is handed out when it has grown to PIECE_BYTES. A series is
+ * one resource in it, and a profile for each block. Samples of the same stack, labels and cpu are put together. Times, ids
+ * and payloads of single reports were not kept: a profile's window is that of its events, and its id is new.
  */
 #include "backend/store/sqlite/query.h"
 
@@ -36,7 +36,7 @@ struct series_out {
 	struct scope_profiles scope;
 	struct profile *profiles; /* owned */
 	size_t count, cap;
-	size_t sound; /* of the profiles: those of blocks that were read to their end */
+	size_t sound; /* of the profiles: those that are whole, as their block was not found damaged before */
 };
 
 /* A message in the making, and what it is made from. */
@@ -287,28 +287,6 @@ static int find_series(struct exporting *x, const struct name_series *series, st
 	return err;
 }
 
-/* The block's selected series. */
-static int export_block(struct exporting *x)
-{
-	const struct block *b = x->scan->block;
-	struct series_out *out;
-	int err = 0;
-
-	for (uint32_t i = 0; i < b->series_count && !err; i++) {
-		const struct name_series *series = x->scan->of[i] ? x->scan->of[i]->series : NULL;
-
-		err = series ? pick(x, i) : 0;
-		if (err || !series || !x->picked_count)
-			continue;
-		err = find_series(x, series, &out);
-		err = err ? err : make_profiles(x, series->origin, out);
-	}
-	for (size_t i = 0; i < x->series_count && !err; i++)
-		x->series[i].sound = x->series[i].count;
-	x->sound_events = err ? x->sound_events : x->p->sample_events;
-	return err;
-}
-
 /* --- messages --- */
 
 static int begin_message(struct exporting *x)
@@ -382,6 +360,32 @@ static int hand_out(struct exporting *x, int (*fn)(void *arg, struct profiles *p
 	return err;
 }
 
+/* The block's selected series. */
+static int export_block(struct exporting *x, int (*fn)(void *arg, struct profiles *p), void *arg)
+{
+	const struct block *b = x->scan->block;
+	struct series_out *out;
+	int err = 0;
+
+	for (uint32_t i = 0; i < b->series_count && !err; i++) {
+		const struct name_series *series = x->scan->of[i] ? x->scan->of[i]->series : NULL;
+
+		err = series ? pick(x, i) : 0;
+		if (err || !series || !x->picked_count)
+			continue;
+		err = x->p ? 0 : begin_message(x);
+		err = err ? err : find_series(x, series, &out);
+		err = err ? err : make_profiles(x, series->origin, out);
+		if (err)
+			break;
+		out->sound = out->count;
+		x->sound_events = x->p->sample_events;
+		if (message_bytes(x) >= PIECE_BYTES)
+			err = hand_out(x, fn, arg);
+	}
+	return err;
+}
+
 int store_export(struct store *s, const struct store_selection *sel, int (*fn)(void *arg, struct profiles *p), void *arg)
 {
 	struct scan scan;
@@ -389,13 +393,11 @@ int store_export(struct store *s, const struct store_selection *sel, int (*fn)(v
 	int err = scan_begin(&scan, s, sel, sel->kind == NULL), more = 0;
 
 	while (!err && (more = scan_next(&scan)) > 0) {
-		err = x.p ? 0 : begin_message(&x);
-		err = err ? err : export_block(&x);
-		if (err == -EBADMSG)
-			metric_add(scan.s->metrics.damaged_blocks, 1);
-		/* The tables may have begun to tell what could not be read: the next block has new ones. */
-		if (err == -EBADMSG || (!err && message_bytes(&x) >= PIECE_BYTES))
-			err = hand_out(&x, fn, arg);
+		err = export_block(&x, fn, arg);
+		if (err != -EBADMSG)
+			continue;
+		metric_add(scan.s->metrics.damaged_blocks, 1);
+		err = hand_out(&x, fn, arg); /* the tables may have begun to tell what could not be read */
 	}
 	if (!err && more >= 0)
 		err = hand_out(&x, fn, arg);

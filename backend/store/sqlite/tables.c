@@ -39,16 +39,19 @@ static int32_t find(struct out_tables *t, enum out_kind kind, const void *key, s
 		return (int32_t)index;
 	if (index > INT32_MAX - 1)
 		return -EOVERFLOW;
-	if (VEC_RESERVE(&table->rows, &table->cap, index + 1ull, table->size, true))
+	if (VEC_RESERVE(&table->rows, &table->cap, index + 1ull, table->size, false))
 		return -ENOMEM;
 	*row_ret = table->rows + index * table->size;
+	memset(*row_ret, 0, table->size);
 	*index_new = (int32_t)index;
 	return 0;
 }
 
 int out_tables_init(struct out_tables *t, struct store_names *names, struct profiles *p)
 {
-	*t = (struct out_tables){ .names = names, .p = p };
+	*t = (struct out_tables){ .names = names, .p = p, .stack = malloc(STACK_MOST_FRAMES * sizeof(*t->stack)) };
+	if (!t->stack)
+		return -ENOMEM;
 	for (size_t i = 0; i < OUT_KINDS; i++) {
 		struct out_table *table = &t->tables[i];
 
@@ -67,6 +70,7 @@ void out_tables_fini(struct out_tables *t)
 		intern_free(t->tables[i].keys);
 		free(t->tables[i].rows);
 	}
+	free(t->stack);
 }
 
 size_t out_tables_memory_bytes(const struct out_tables *t)
@@ -333,8 +337,8 @@ static int32_t out_location(struct out_tables *t, const uint32_t *frames, uint32
 	return index_new;
 }
 
-/* The locations from @node to the root. 0 or -errno. */
-static int walk(struct out_tables *t, uint32_t node, int32_t *locations, uint32_t *count_ret)
+/* Puts the locations from @node to the root into t->stack. 0 or -errno. */
+static int walk(struct out_tables *t, uint32_t node, uint32_t *count_ret)
 {
 	uint32_t frames[256], n = 0;
 	int err = 0;
@@ -351,8 +355,8 @@ static int walk(struct out_tables *t, uint32_t node, int32_t *locations, uint32_
 		node = row.parent;
 		if (frame->inlined && node && n < ARRAY_LEN(frames))
 			continue;
-		locations[*count_ret] = out_location(t, frames, n);
-		err = locations[*count_ret] < 0 ? locations[*count_ret] : 0;
+		t->stack[*count_ret] = out_location(t, frames, n);
+		err = t->stack[*count_ret] < 0 ? t->stack[*count_ret] : 0;
 		if (++*count_ret == STACK_MOST_FRAMES)
 			break;
 		n = 0;
@@ -362,7 +366,6 @@ static int walk(struct out_tables *t, uint32_t node, int32_t *locations, uint32_
 
 int32_t out_stack(struct out_tables *t, uint32_t node)
 {
-	AUTO_FREE int32_t *locations = NULL;
 	struct indices stack = { 0 };
 	int32_t index, index_new;
 	void *row;
@@ -373,16 +376,13 @@ int32_t out_stack(struct out_tables *t, uint32_t node)
 	index = find(t, OUT_STACKS, &node, sizeof(node), &row, &index_new);
 	if (index)
 		return index;
-	locations = malloc(STACK_MOST_FRAMES * sizeof(*locations));
-	if (!locations)
-		return -ENOMEM;
-	err = walk(t, node, locations, &stack.count);
+	err = walk(t, node, &stack.count);
 	if (err)
 		return err;
 	stack.items = profiles_alloc(t->p, stack.count * sizeof(*stack.items));
 	if (!stack.items)
 		return -ENOMEM;
-	memcpy(stack.items, locations, stack.count * sizeof(*stack.items));
+	memcpy(stack.items, t->stack, stack.count * sizeof(*stack.items));
 	*(struct indices *)row = stack;
 	return index_new;
 }

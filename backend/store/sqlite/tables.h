@@ -29,6 +29,7 @@ struct out_tables {
 	struct store_names *names;
 	struct profiles *p; /* all that the rows point to is in its memory */
 	struct out_table tables[OUT_KINDS];
+	int32_t *stack; /* owned: locations of the stack that is being made */
 };
 
 /* 0 or -ENOMEM; out_tables_fini() after either. */
