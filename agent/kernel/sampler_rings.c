@@ -21,7 +21,7 @@ enum {
 	CPUS_A_RING = 4,
 	MIN_RING_BYTES = 2 << 20,
 	MAX_RING_BYTES = 8 << 20,
-	RING_BYTES_A_HZ = 2 * CPUS_A_RING * 10240 / 10,
+	CPU_BYTES_A_HZ = 2 * 10240 / 10,
 	CALM_INTERVALS = 12, /* that a ring holds little before it is made smaller: a minute */
 };
 
@@ -36,13 +36,13 @@ static uint64_t round_up_pow2(uint64_t n)
 
 /*
  * The bytes of one ring to begin with. Half of it is for stacks of samples that missed, about 10 KB each. If all miss, that
- * holds the stacks that CPUS_A_RING CPUs make in 100 ms; a busy machine may let us wait that long.
+ * holds the stacks that its CPUs make in 100 ms; a busy machine may let us wait that long.
  */
-static uint64_t default_bytes(unsigned freq_hz)
+static uint64_t default_bytes(unsigned freq_hz, uint32_t possible_cpus)
 {
-	uint64_t bytes = MIN_RING_BYTES;
+	uint64_t bytes = MIN_RING_BYTES, cpus = possible_cpus < CPUS_A_RING ? possible_cpus : CPUS_A_RING;
 
-	while (bytes < (uint64_t)freq_hz * RING_BYTES_A_HZ && bytes < MAX_RING_BYTES)
+	while (bytes < freq_hz * cpus * CPU_BYTES_A_HZ && bytes < MAX_RING_BYTES)
 		bytes *= 2;
 	return bytes;
 }
@@ -52,7 +52,7 @@ void sampler_rings_choose(struct sampler *s, uint64_t wanted_bytes, unsigned fre
 	s->ring_cnt = (uint32_t)round_up_pow2((s->possible_cpus + CPUS_A_RING - 1) / CPUS_A_RING);
 	if (s->ring_cnt > MAX_RINGS)
 		s->ring_cnt = MAX_RINGS;
-	s->ring_bytes = wanted_bytes ? round_up_pow2(wanted_bytes) : default_bytes(freq_hz);
+	s->ring_bytes = wanted_bytes ? round_up_pow2(wanted_bytes) : default_bytes(freq_hz, s->possible_cpus);
 	s->most_ring_bytes = wanted_bytes ? s->ring_bytes : MAX_RING_BYTES;
 }
 

@@ -279,13 +279,31 @@ static void test_places(void **state)
 	sampler_rings_free(&s);
 }
 
+/* Of few CPUs a ring is smaller to begin with. */
+static void test_first_size(void **state)
+{
+	static const struct {
+		uint32_t cpus;
+		unsigned freq_hz;
+		uint64_t bytes;
+	} cases[] = { { 1, 999, 2 * MB },  { 2, 999, 4 * MB }, { 3, 999, 8 * MB },
+		      { 64, 999, 8 * MB }, { 64, 99, 2 * MB }, { 1, 4999, 8 * MB } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sampler s = { .possible_cpus = cases[i].cpus };
+
+		sampler_rings_choose(&s, 0, cases[i].freq_hz);
+		assert_int_equal(s.ring_bytes, cases[i].bytes);
+		assert_int_equal(s.most_ring_bytes, 8 * MB);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_places),
-		cmocka_unit_test(test_growth),
-		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_places), cmocka_unit_test(test_growth),	  cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_chosen), cmocka_unit_test(test_first_size),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
