@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Interning of stacks. The key of a stack is what was walked: process, address space id, end, and the raw addresses, so that
- * a stack seen before costs one hash of its bytes and nothing else. Agent's thread.
+ * a stack seen before costs one hash of its bytes and nothing else. Of a key its 128-bit hash is kept, by a seed that nobody
+ * knows, and no more: most stacks of a busy machine are new. Agent's thread.
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/random.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "agent/kernel/kernel_names.h"
 #include "agent/samples/merge.h"
@@ -26,6 +31,11 @@ struct key_head {
 	uint32_t pad;
 };
 
+/* The hash of a key: struct key_head and addresses. */
+struct stack_id {
+	uint64_t low, high;
+};
+
 /* What a thread said; labels and bytes follow. */
 struct context_head {
 	const struct process *process; /* NULL: there are no bytes, whose meaning is the process's */
@@ -44,10 +54,11 @@ enum {
 struct traces {
 	const struct kernel_names *kernel; /* may be NULL */
 	const struct objects *objects;	   /* NULL: no frames of scripts come */
-	struct intern *keys;		   /* struct key_head + addresses -> trace */
+	struct intern *ids;		   /* struct stack_id -> trace */
+	uint64_t seed;			   /* of these */
 	struct intern *frames;		   /* struct trace_frame -> frame id */
 	struct intern *contexts;	   /* struct context_head, labels, bytes -> context */
-	struct trace *traces;		   /* parallel to keys */
+	struct trace *traces;		   /* parallel to ids */
 	uint32_t trace_cap;
 	uint32_t *frame_ids;
 	uint32_t frame_id_cnt, frame_id_cap;
@@ -84,14 +95,15 @@ int traces_new(const struct kernel_names *kernel, struct traces **ret)
 	if (!t)
 		return -ENOMEM;
 	t->kernel = kernel;
-	t->keys = intern_new();
+	t->ids = intern_new();
 	t->frames = intern_new();
 	t->contexts = intern_new();
 	t->targets = intern_new();
 	t->wakers = wakers_new();
 	t->most_bytes = SIZE_MAX;
 	begin_round(t);
-	if (!t->keys || !t->frames || !t->contexts || !t->targets || !t->wakers) {
+	if (getrandom(&t->seed, sizeof(t->seed), 0) != sizeof(t->seed) || !t->ids || !t->frames || !t->contexts ||
+	    !t->targets || !t->wakers) {
 		traces_free(t);
 		return -ENOMEM;
 	}
@@ -127,7 +139,7 @@ void traces_reset(struct traces *t)
 	for (uint32_t i = 0; i < t->event_cnt; i++)
 		process_put(t->events[i].process);
 	if (t->event_cnt < t->event_cap / 4) { /* a busy interval is over */
-		intern_shrink(t->keys);
+		intern_shrink(t->ids);
 		intern_shrink(t->frames);
 		intern_shrink(t->contexts);
 		give_back(&t->traces, &t->trace_cap);
@@ -135,7 +147,7 @@ void traces_reset(struct traces *t)
 		give_back(&t->events, &t->event_cap);
 		give_back(&t->args, &t->arg_cap);
 	} else {
-		intern_reset(t->keys);
+		intern_reset(t->ids);
 		intern_reset(t->frames);
 		intern_reset(t->contexts);
 	}
@@ -152,10 +164,10 @@ void traces_free(struct traces *t)
 {
 	if (!t)
 		return;
-	if (t->keys && t->frames && t->contexts && t->targets && t->wakers)
+	if (t->ids && t->frames && t->contexts && t->targets && t->wakers)
 		traces_reset(t);
 	wakers_free(t->wakers);
-	intern_free(t->keys);
+	intern_free(t->ids);
 	intern_free(t->frames);
 	intern_free(t->contexts);
 	intern_free(t->targets);
@@ -277,28 +289,40 @@ static void keep_target(struct traces *t, const struct pending_sample *sample, s
 		event->target = number + 1;
 }
 
+/* The id of the stack whose key, of @bytes, is t->key. */
+static struct stack_id stack_id(const struct traces *t, size_t bytes)
+{
+	XXH128_hash_t hash = XXH3_128bits_withSeed(&t->key, bytes, t->seed);
+
+	return (struct stack_id){ hash.low64, hash.high64 };
+}
+
 /* A process whose stacks are all different would take all the memory there is: beyond its part, of a stack that is new only
  * the innermost frames are kept. Cuts the key of @bytes where that is so; returns how many bytes it has. */
 static size_t cut_stack(struct traces *t, const struct process *process, size_t bytes)
 {
 	struct key_head *head = &t->key.head;
 	uint32_t index, cut = head->user_cnt > FRAMES_BEYOND ? head->user_cnt - FRAMES_BEYOND : 0;
+	struct stack_id id;
 
-	if (!cut || process->stacks.round != t->round || process->stacks.bytes < t->most_bytes ||
-	    intern_find(t->keys, &t->key, bytes, &index))
+	if (!cut || process->stacks.round != t->round || process->stacks.bytes < t->most_bytes)
+		return bytes;
+	id = stack_id(t, bytes);
+	if (intern_find(t->ids, &id, sizeof(id), &index))
 		return bytes;
 	head->user_cnt = FRAMES_BEYOND;
 	head->end = END_BUDGET;
 	return bytes - cut * sizeof(uint64_t);
 }
 
-/* Counts what a new stack of @process takes, of which @frames frames were not seen before. */
-static void count_stack(struct traces *t, struct process *process, size_t key_bytes, uint32_t frames)
+/* Counts what the new stack @trace of @process takes, of which @frames frames were not seen before. */
+static void count_stack(struct traces *t, struct process *process, const struct trace *trace, uint32_t frames)
 {
 	if (process->stacks.round != t->round)
 		process->stacks.bytes = 0;
 	process->stacks.round = t->round;
-	process->stacks.bytes += key_bytes + sizeof(struct trace) + frames * FRAME_COSTS_BYTES;
+	process->stacks.bytes += sizeof(struct stack_id) + sizeof(*trace) + trace->frame_cnt * sizeof(*t->frame_ids) +
+				 frames * FRAME_COSTS_BYTES;
 }
 
 /* Finds the stack of @sample, or adds it: t->last. 0 or -ENOMEM. */
@@ -307,6 +331,7 @@ static int add_stack(struct traces *t, struct process *process, const struct pen
 {
 	uint32_t kernel_cnt = sample->kernel_cnt, frames = traces_frame_count(t);
 	size_t bytes = sizeof(t->key.head) + ((size_t)kernel_cnt + user_cnt) * sizeof(uint64_t);
+	struct stack_id id;
 	uint32_t index;
 	int status;
 
@@ -326,12 +351,12 @@ static int add_stack(struct traces *t, struct process *process, const struct pen
 		memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
 	if (vec_reach(&t->traces, &t->trace_cap, traces_count(t)))
 		return -ENOMEM;
-	bytes = cut_stack(t, process, bytes);
-	status = intern_add(t->keys, &t->key, bytes, &index);
+	id = stack_id(t, cut_stack(t, process, bytes));
+	status = intern_add(t->ids, &id, sizeof(id), &index);
 	if (status < 0 || (status && add_trace(t, index, process)))
 		return -ENOMEM;
 	if (status)
-		count_stack(t, process, bytes, traces_frame_count(t) - frames);
+		count_stack(t, process, &t->traces[index], traces_frame_count(t) - frames);
 	t->last = index;
 	return 0;
 }
@@ -501,7 +526,7 @@ const struct wakers *traces_wakers(const struct traces *t)
 
 uint32_t traces_count(const struct traces *t)
 {
-	return intern_count(t->keys);
+	return intern_count(t->ids);
 }
 
 bool traces_last_asks_runtimes(const struct traces *t)
@@ -531,7 +556,7 @@ const struct trace_frame *traces_frame(const struct traces *t, uint32_t frame)
 
 size_t traces_memory_bytes(const struct traces *t)
 {
-	return sizeof(*t) + intern_memory_bytes(t->keys) + intern_memory_bytes(t->frames) + intern_memory_bytes(t->targets) +
+	return sizeof(*t) + intern_memory_bytes(t->ids) + intern_memory_bytes(t->frames) + intern_memory_bytes(t->targets) +
 	       intern_memory_bytes(t->contexts) + t->trace_cap * sizeof(*t->traces) +
 	       t->frame_id_cap * sizeof(*t->frame_ids) + t->event_cap * sizeof(*t->events) + t->arg_cap * sizeof(*t->args) +
 	       wakers_memory_bytes(t->wakers);
