@@ -27,7 +27,7 @@ struct naming {
 	struct v8_heap *heap;
 	struct v8_marks *marks;
 	struct block_names *names;
-	struct v8_window *window; /* owned */
+	struct v8_windows windows;
 	struct named root;
 	/* Optimized code: */
 	struct buf inlined; /* its inlined calls (positions.h) */
@@ -36,16 +36,14 @@ struct naming {
 	uint32_t call_cnt;
 };
 
-static int naming_begin(struct naming *g, struct v8_heap *h, struct v8_marks *marks, struct block_names *n)
+static void naming_begin(struct naming *g, struct v8_heap *h, struct v8_marks *marks, struct block_names *n)
 {
 	*g = (struct naming){ .heap = h, .marks = marks, .names = n, .inlined = BUF_EMPTY };
-	g->window = calloc(1, sizeof(*g->window));
-	return g->window ? 0 : -ENOMEM;
 }
 
 static void naming_end(struct naming *g)
 {
-	free(g->window);
+	v8_windows_fini(&g->windows);
 	free(g->calls);
 	buf_fini(&g->inlined);
 }
@@ -58,7 +56,7 @@ static uint32_t line_of(struct naming *g, const struct named *f, int64_t positio
 	uint32_t line, column;
 
 	if (!f->has_script || position < 0 || position > UINT32_MAX ||
-	    v8_script_line(g->heap, g->marks, g->window, &f->script, (uint32_t)position, &line, &column))
+	    v8_script_line(g->heap, g->marks, &g->windows, &f->script, (uint32_t)position, &line, &column))
 		return 0;
 	return line;
 }
@@ -201,10 +199,10 @@ int v8_name_optimized(struct v8_heap *h, struct v8_marks *marks, const struct v8
 {
 	struct buf table = BUF_EMPTY;
 	struct naming g;
-	int error = naming_begin(&g, h, marks, n);
+	int error;
 
-	if (!error)
-		error = open_optimized(&g, code);
+	naming_begin(&g, h, marks, n);
+	error = open_optimized(&g, code);
 	if (!error)
 		error = v8_bytes(h, code->positions, MAX_TABLE_BYTES, &table);
 	if (!error)
@@ -239,10 +237,10 @@ int v8_name_bytecode(struct v8_heap *h, struct v8_marks *marks, uint64_t shared,
 	struct buf table = BUF_EMPTY;
 	struct v8_positions p;
 	struct naming g;
-	int error = naming_begin(&g, h, marks, n);
+	int error;
 
-	if (!error)
-		error = add_function(&g, shared, &g.root);
+	naming_begin(&g, h, marks, n);
+	error = add_function(&g, shared, &g.root);
 	if (!error)
 		error = bytecode_table(h, bytecode, &table);
 	if (!error) {
@@ -298,10 +296,10 @@ int v8_name_baseline(struct v8_heap *h, struct v8_marks *marks, uint64_t shared,
 {
 	struct buf table = BUF_EMPTY, offsets = BUF_EMPTY, bytecode = BUF_EMPTY;
 	struct naming g;
-	int error = naming_begin(&g, h, marks, n);
+	int error;
 
-	if (!error)
-		error = add_function(&g, shared, &g.root);
+	naming_begin(&g, h, marks, n);
+	error = add_function(&g, shared, &g.root);
 	if (!error)
 		error = bytecode_table(h, code->deopt, &table);
 	if (!error)

@@ -39,26 +39,38 @@ struct chars {
 	uint32_t width, count, behind; /* behind: the character after the last; 0: none */
 };
 
-static uint32_t char_at(const struct chars *c, uint32_t i)
+static uint16_t wide_at(const struct chars *c, uint32_t i)
 {
 	uint16_t wide;
 
-	if (i == c->count)
-		return c->behind;
-	if (c->width == 1)
-		return c->bytes[i];
 	memcpy(&wide, c->bytes + 2 * (size_t)i, sizeof(wide));
 	return wide;
 }
 
-/* Does character @i end a line, by ECMAScript's LineTerminatorSequence? */
-static bool ends_line(const struct chars *c, uint32_t i)
+/* Is @ch, with @next behind it, the end of a line, by ECMAScript's LineTerminatorSequence? */
+static bool ends_line(uint32_t ch, uint32_t next)
 {
-	uint32_t ch = char_at(c, i);
+	return ch == '\n' || (ch == '\r' && next != '\n') || (ch & ~1u) == 0x2028;
+}
 
-	if (ch == '\n' || ch == 0x2028 || ch == 0x2029)
-		return true;
-	return ch == '\r' && char_at(c, i + 1) != '\n';
+/* The first character at @i or behind that ends a line; c->count: there is none. Nearly all characters are greater than
+ * those that do, and most sources have one byte for each. */
+static uint32_t next_end(const struct chars *c, uint32_t i)
+{
+	if (c->width == 1)
+		for (; i < c->count; i++) {
+			if (c->bytes[i] <= '\r' && ends_line(c->bytes[i], i + 1 < c->count ? c->bytes[i + 1] : c->behind))
+				break;
+		}
+	else
+		for (; i < c->count; i++) {
+			uint16_t ch = wide_at(c, i);
+
+			if ((ch <= '\r' || (ch & ~1u) == 0x2028) &&
+			    ends_line(ch, i + 1 < c->count ? wide_at(c, i + 1) : c->behind))
+				break;
+		}
+	return i;
 }
 
 /* Reads @count characters of @t from @from on, into @bytes. */
@@ -94,9 +106,7 @@ static int mark(struct v8_heap *h, const struct v8_text *t, struct v8_marks *mar
 		error = read_chars(h, t, from, left < V8_MARK_CHARS ? left : V8_MARK_CHARS, bytes, &c);
 		if (error)
 			return error;
-		for (uint32_t i = 0; i < c.count; i++) {
-			if (!ends_line(&c, i))
-				continue;
+		for (uint32_t i = 0; (i = next_end(&c, i)) < c.count; i++) {
 			now.line++;
 			now.start = from + i + 1;
 		}
@@ -146,33 +156,65 @@ static int find_marks(struct v8_heap *h, struct v8_marks *marks, const struct v8
 
 /* --- positions --- */
 
+void v8_windows_fini(struct v8_windows *w)
+{
+	for (uint32_t i = 0; i < V8_WINDOWS; i++)
+		free(w->recent[i]);
+}
+
 static int load(struct v8_heap *h, struct v8_window *w, const struct v8_text *t, uint64_t source, uint32_t k,
 		const struct v8_mark *m)
 {
+	AUTO_FREE uint8_t *bytes = malloc(2 * (size_t)V8_MARK_CHARS);
 	uint32_t from = k * V8_MARK_CHARS, left = t->chars - from;
 	struct chars c;
 	int error;
 
 	w->source = 0;
-	error = read_chars(h, t, from, left < V8_MARK_CHARS ? left : V8_MARK_CHARS, w->bytes, &c);
+	if (!bytes)
+		return -ENOMEM;
+	error = read_chars(h, t, from, left < V8_MARK_CHARS ? left : V8_MARK_CHARS, bytes, &c);
 	if (error)
 		return error;
-	w->starts[0] = m->start;
-	w->start_cnt = 1;
-	w->first_line = m->line;
-	for (uint32_t i = 0; i < c.count; i++)
-		if (ends_line(&c, i))
-			w->starts[w->start_cnt++] = from + i + 1;
+	w->line = m->line;
+	w->start = m->start;
+	w->start_cnt = 0;
+	for (uint32_t i = 0; (i = next_end(&c, i)) < c.count; i++)
+		w->starts[w->start_cnt++] = (uint16_t)(i + 1);
 	w->source = source;
 	w->mark = k;
 	return 0;
 }
 
-int v8_script_line(struct v8_heap *h, struct v8_marks *marks, struct v8_window *w, const struct v8_script *s,
+/* The window of piece @k of @source, first in @w; where it is new, or another's that was not needed for longest, it is of
+ * none yet. NULL without memory. */
+static struct v8_window *find_window(struct v8_windows *w, uint64_t source, uint32_t k)
+{
+	struct v8_window *found;
+	uint32_t i = 0;
+
+	while (i < V8_WINDOWS - 1 && w->recent[i] && (w->recent[i]->source != source || w->recent[i]->mark != k))
+		i++;
+	found = w->recent[i];
+	if (!found) {
+		found = malloc(sizeof(*found));
+		if (!found)
+			return NULL;
+		found->source = 0;
+	} else if (found->source != source || found->mark != k) {
+		found->source = 0;
+	}
+	memmove(&w->recent[1], &w->recent[0], i * sizeof(*w->recent));
+	w->recent[0] = found;
+	return found;
+}
+
+int v8_script_line(struct v8_heap *h, struct v8_marks *marks, struct v8_windows *windows, const struct v8_script *s,
 		   uint32_t position, uint32_t *line, uint32_t *column)
 {
-	uint32_t k = position / V8_MARK_CHARS, behind;
+	uint32_t k = position / V8_MARK_CHARS, behind, start;
 	const struct v8_marked *m;
+	struct v8_window *w;
 	struct v8_text t;
 	int error = v8_text_of(h, s->source, &t);
 
@@ -180,7 +222,10 @@ int v8_script_line(struct v8_heap *h, struct v8_marks *marks, struct v8_window *
 		return error == -EBADMSG ? -ENODATA : error;
 	if (position > t.chars)
 		return -EBADMSG;
-	if (w->source != s->source || w->mark != k) {
+	w = find_window(windows, s->source, k);
+	if (!w)
+		return -ENOMEM;
+	if (!w->source) {
 		error = find_marks(h, marks, s, &t, &m);
 		if (!error && (k >= m->count || m->first > V8_MARKS - m->count))
 			error = -EBADMSG;
@@ -189,10 +234,11 @@ int v8_script_line(struct v8_heap *h, struct v8_marks *marks, struct v8_window *
 		if (error)
 			return error;
 	}
-	behind = search_first(at, w->start_cnt, w->starts[at] > position);
-	if (!behind)
+	behind = search_first(at, w->start_cnt, w->starts[at] > position - k * V8_MARK_CHARS);
+	start = behind ? k * V8_MARK_CHARS + w->starts[behind - 1] : w->start;
+	if (start > position)
 		return -EBADMSG;
-	*line = w->first_line + behind + (uint32_t)s->line;
-	*column = position - w->starts[behind - 1] + 1 + (*line == (uint32_t)s->line + 1 ? (uint32_t)s->column : 0);
+	*line = w->line + behind + 1 + (uint32_t)s->line;
+	*column = position - start + 1 + (*line == (uint32_t)s->line + 1 ? (uint32_t)s->column : 0);
 	return 0;
 }

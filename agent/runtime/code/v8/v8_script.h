@@ -14,6 +14,7 @@ enum {
 	V8_MARKS = 4096, /* of all scripts: 32 M characters */
 	V8_MARKED_SCRIPTS = 128,
 	V8_SOURCE_MAX_BYTES = 12 << 20, /* of a source whose lines are counted */
+	V8_WINDOWS = 16,
 };
 
 struct v8_mark {
@@ -41,18 +42,25 @@ struct v8_script {
 /* Reads the head of the Script @word. 0; -EBADMSG: it is none; -EFAULT, -EDQUOT. */
 int v8_script_open(struct v8_heap *h, uint64_t word, struct v8_script *ret);
 
-/* A piece of a source, to find many positions in it. All zeros: nothing. */
+/* The lines of a piece of a source. */
 struct v8_window {
-	uint64_t source; /* 0: nothing */
+	uint64_t source; /* 0: of none */
 	uint32_t mark;
-	uint32_t start_cnt, first_line;
-	uint32_t starts[V8_MARK_CHARS + 1]; /* where lines begin; the first one is that in which the window begins */
-	uint8_t bytes[2 * V8_MARK_CHARS];
+	uint32_t line, start; /* as the mark says */
+	uint32_t start_cnt;
+	uint16_t starts[V8_MARK_CHARS]; /* where the lines behind that begin, as distances from the piece's beginning */
 };
+
+/* The pieces that were needed last: the functions of a piece of code are in some places of their sources. */
+struct v8_windows {
+	struct v8_window *recent[V8_WINDOWS]; /* owned; the last one first; NULL: none */
+};
+
+void v8_windows_fini(struct v8_windows *w);
 
 /* Finds line and column, from 1 on, of @position. 0; -ENODATA: the source is not there, too long, or not at one place;
  * -EBADMSG: the position is not in the source; -EFAULT, -EDQUOT, -ENOMEM. */
-int v8_script_line(struct v8_heap *h, struct v8_marks *marks, struct v8_window *w, const struct v8_script *s,
+int v8_script_line(struct v8_heap *h, struct v8_marks *marks, struct v8_windows *w, const struct v8_script *s,
 		   uint32_t position, uint32_t *line, uint32_t *column);
 
 #endif
