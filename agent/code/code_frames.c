@@ -143,8 +143,10 @@ static bool check_all_if_due(struct code_process *cp)
 {
 	uint64_t now_ns = clock_mono_ns();
 
+	if (now_ns - cp->all_checked_ns < CHECK_SHARE * cp->check_all_ns)
+		return false;
 	drop_idle(cp, now_ns);
-	if (!cp->watched_cnt || now_ns - cp->all_checked_ns < CHECK_SHARE * cp->check_all_ns)
+	if (!cp->watched_cnt)
 		return false;
 	check_all(cp, now_ns);
 	return true;
@@ -167,7 +169,7 @@ void code_check_used(struct code_process *cp)
 	if (cp->has_ended || check_all_if_due(cp))
 		return;
 	things = malloc((cp->watched_cnt + 1) * sizeof(struct code_thing *));
-	for (uint32_t i = 0; things && i < cp->watched_cnt; i++)
+	for (uint32_t i = 0; things && i < cp->watched_cnt && count < MAX_LOOKED; i++)
 		if (is_of_late(cp->watched[i], now_ns))
 			things[count++] = cp->watched[i];
 	if (count)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines and columns of positions in a source of many pieces, with all that ends a line, against a count of every character. */
+/* Lines and columns of positions in a source of many pieces, with all that ends a line, against a count of every character.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,7 +151,8 @@ static void test_recent(void **state)
 		assert_int_equal(v8_script_line(h, &marks, &windows, &s, i * V8_MARK_CHARS, &line, &column), 0);
 	first = source.reads;
 	for (uint32_t i = 0; i < 10 * V8_WINDOWS; i++)
-		assert_int_equal(v8_script_line(h, &marks, &windows, &s, i % V8_WINDOWS * V8_MARK_CHARS + 9, &line, &column), 0);
+		assert_int_equal(v8_script_line(h, &marks, &windows, &s, i % V8_WINDOWS * V8_MARK_CHARS + 9, &line, &column),
+				 0);
 	assert_int_equal(source.reads, first);
 	assert_int_equal(v8_script_line(h, &marks, &windows, &s, V8_WINDOWS * V8_MARK_CHARS, &line, &column), 0);
 	assert_true(source.reads > first);
