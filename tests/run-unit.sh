@@ -71,9 +71,9 @@ run() {
 	} 9>"$work/lock"
 }
 
-# As many at a time as there are CPUs: much of their time is waiting.
+# One more at a time than there are CPUs: much of their time is waiting.
 for binary in "${binaries[@]}"; do
-	while (($(jobs -rp | wc -l) >= $(nproc))); do
+	while (($(jobs -rp | wc -l) > $(nproc))); do
 		wait -n
 	done
 	run "$binary" once &
