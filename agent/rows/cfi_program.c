@@ -15,12 +15,11 @@ enum {
 	MAX_REMEMBERED = 8,
 	RELATIVE_4 = DW_EH_PE_pcrel | DW_EH_PE_sdata4,
 	MAX_OFFSET = 1 << 28, /* beyond it libdw says what becomes of it */
-	NO_REG = USER_REGS,
-	PLT_REG,
 };
 
 struct rules {
-	uint64_t cfa_reg; /* PLT_REG: the CFA of a stub of .plt */
+	bool is_plt; /* the CFA is that of a stub of .plt, cfa_off its number */
+	uint64_t cfa_reg;
 	int64_t cfa_off;
 	int32_t saved[SAVED_MAX];
 };
@@ -61,21 +60,20 @@ static int emit(struct machine *m, uint64_t to)
 {
 	uint64_t from = m->at > m->start ? m->at : m->start;
 	struct row *row = &m->rows[m->count];
-	bool is_plt = m->now.cfa_reg == PLT_REG;
 
 	m->at = to;
 	to = to < m->end ? to : m->end;
 	if (from >= to)
 		return 0;
-	if ((m->now.cfa_reg >= USER_REGS && !is_plt) || m->now.cfa_reg == REG_PC || m->now.cfa_off > MAX_OFFSET ||
+	if (m->now.cfa_reg >= USER_REGS || m->now.cfa_reg == REG_PC || m->now.cfa_off > MAX_OFFSET ||
 	    m->now.cfa_off < -MAX_OFFSET || m->now.saved[SAVED_RA] == ROW_SAME)
 		return -ENOENT;
 	if (m->count == m->max)
 		return -ENOSPC;
 	*row = (struct row){ .start = from,
 			     .end = to,
-			     .cfa = is_plt ? ROW_CFA_PLT : ROW_CFA_REG,
-			     .cfa_reg = is_plt ? 0 : (uint8_t)m->now.cfa_reg,
+			     .cfa = m->now.is_plt ? ROW_CFA_PLT : ROW_CFA_REG,
+			     .cfa_reg = (uint8_t)m->now.cfa_reg,
 			     .cfa_off = (int32_t)m->now.cfa_off };
 	memcpy(row->saved, m->now.saved, sizeof(row->saved));
 	m->count++;
@@ -132,7 +130,8 @@ static int set_expression(struct machine *m, struct dwarf_cursor *c)
 	plt[LITERAL] = bytes[LITERAL];
 	if (memcmp(bytes, plt, sizeof(plt)) != 0)
 		return -ENOENT;
-	m->now.cfa_reg = PLT_REG;
+	m->now.is_plt = true;
+	m->now.cfa_reg = 0; /* as libdw's rows have it */
 	m->now.cfa_off = bytes[LITERAL] - DW_OP_lit0;
 	return 0;
 }
@@ -161,13 +160,14 @@ static int run_long(struct machine *m, struct dwarf_cursor *c, uint8_t op)
 		if (!dwarf_take_uleb(c, &m->now.cfa_reg) || !dwarf_take_uleb(c, &b))
 			return -ENOENT;
 		m->now.cfa_off = (int64_t)b;
+		m->now.is_plt = false;
 		return 0;
 	case DW_CFA_def_cfa_register:
-		return m->now.cfa_reg != PLT_REG && dwarf_take_uleb(c, &m->now.cfa_reg) ? 0 : -ENOENT;
+		return !m->now.is_plt && dwarf_take_uleb(c, &m->now.cfa_reg) ? 0 : -ENOENT;
 	case DW_CFA_def_cfa_expression:
 		return set_expression(m, c);
 	case DW_CFA_def_cfa_offset:
-		if (m->now.cfa_reg == PLT_REG || !dwarf_take_uleb(c, &b))
+		if (m->now.is_plt || !dwarf_take_uleb(c, &b))
 			return -ENOENT;
 		m->now.cfa_off = (int64_t)b;
 		return 0;
@@ -256,7 +256,7 @@ static int run_common(struct machine *m, const struct cfi_bytes *bytes, uint64_t
 	m->data_align = -8;
 	for (int i = 0; i < SAVED_MAX; i++)
 		m->now.saved[i] = ROW_SAME;
-	m->now.cfa_reg = NO_REG;
+	m->now.cfa_reg = USER_REGS;
 	m->at = 0;
 	m->end = UINT64_MAX;
 	r = run(m, c);

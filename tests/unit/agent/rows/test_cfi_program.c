@@ -365,6 +365,8 @@ static void test_plt(void **state)
 	assert_int_equal(rows_of(&entry, program, sizeof(program), rows, &count), -ENOENT);
 	program[LAST + 1] = 0x0d; /* another register, but for no offset */
 	assert_int_equal(rows_of(&entry, program, sizeof(program), rows, &count), -ENOENT);
+	for (uint8_t reg = USER_REGS; reg < USER_REGS + 4; reg++)
+		assert_int_equal(rows_of(&entry, (const uint8_t[]){ 0x0d, reg }, 2, rows, &count), -ENOENT);
 }
 
 int main(void)
