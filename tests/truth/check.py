@@ -59,7 +59,7 @@ THREAD_ROOT = re.compile(r"(libc:|(libc:)?(__)?clone3?);(libc:|(libc:)?start_thr
 CLONE_CHILD = re.compile(r"(libc:|(libc:)?(__)?clone3?)$")
 GO_ROOT = re.compile(r"runtime\.goexit$")
 GO_OUTSIDE = re.compile(r"runtime\.(goexit|mcall|mstart|clone|rt0_go|morestack|sigtramp|cgoSigtramp)$|_rt0_\w+$")
-AFTER_MAIN = re.compile(r"(libc:|musl:)?(exit|_exit|_Exit|_setjmp|__libc_start_init|\w*_init)$")
+AFTER_MAIN = re.compile(r"(libc:|musl:)?(exit|_exit|_Exit|_setjmp|__sigsetjmp|__libc_start_init|\w*_init)$")
 
 
 def drop_groups(name, opening, closing, keep):
