@@ -129,16 +129,8 @@ static int compare_places(const void *a, const void *b)
 	return (x[0]->tokens[0].addr > y[0]->tokens[0].addr) - (x[0]->tokens[0].addr < y[0]->tokens[0].addr);
 }
 
-/* Looks at all in the list, in the order of their places: words that are near to each other are read at once. */
-static void check_all(struct code_process *cp, uint64_t now_ns)
-{
-	qsort(cp->watched, cp->watched_cnt, sizeof(struct code_thing *), compare_places);
-	(void)check(cp, cp->watched, cp->watched_cnt);
-	cp->all_checked_ns = clock_mono_ns();
-	cp->check_all_ns = cp->all_checked_ns - now_ns;
-}
-
-/* Looks at all in the list, if that is due. Returns whether it was. */
+/* Looks at all in the list, if that is due, in the order of their places: words that are near to each other are read at
+ * once. Returns whether it was. */
 static bool check_all_if_due(struct code_process *cp)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -148,11 +140,14 @@ static bool check_all_if_due(struct code_process *cp)
 	drop_idle(cp, now_ns);
 	if (!cp->watched_cnt)
 		return false;
-	check_all(cp, now_ns);
+	qsort(cp->watched, cp->watched_cnt, sizeof(struct code_thing *), compare_places);
+	(void)check(cp, cp->watched, cp->watched_cnt);
+	cp->all_checked_ns = clock_mono_ns();
+	cp->check_all_ns = cp->all_checked_ns - now_ns;
 	return true;
 }
 
-/* Did a sample have a frame in @t of late, and has nobody looked at it since the time before last? */
+/* Did a sample have a frame in @t of late, and did nobody look at it in the last half of the time between two looks? */
 static bool is_of_late(const struct code_thing *t, uint64_t now_ns)
 {
 	enum { FRESH_MS = CODE_LOOK_MS / 2 };
@@ -377,13 +372,15 @@ static uint64_t lookup_addr(uint64_t user)
 	return (user & ~FRAME_EXACT) - !(user & FRAME_EXACT);
 }
 
-/* The piece at @addr; NULL: none is known. */
-static struct code_piece *piece_in(const struct code_process *cp, uint64_t addr)
+/* Puts the piece at @addr, if one is known, into @things, where @n are. Returns how many there are then. */
+static uint32_t add_piece(const struct code_process *cp, uint64_t addr, struct code_thing **things, uint32_t n)
 {
-	for (uint32_t i = 0; i < cp->range_cnt; i++)
-		if (addr - cp->ranges[i]->start < cp->ranges[i]->end - cp->ranges[i]->start)
-			return code_piece_find(cp->ranges[i], addr - cp->ranges[i]->start);
-	return NULL;
+	const struct code_range_state *range = code_range_at(cp, addr);
+	struct code_piece *piece = range ? code_piece_find(range, addr - range->start) : NULL;
+
+	if (piece)
+		things[n++] = &piece->thing;
+	return n;
 }
 
 /* May it be that the sample was of another piece, which was there before? */
@@ -441,11 +438,9 @@ static void look_at_frames(struct framing f, struct code_process *cp, const uint
 	for (uint32_t i = 0; things && i < count; i++) {
 		uint64_t addr = lookup_addr(user[i]), words[CODE_CAPTURE_WORDS + 1];
 		struct code_known_function *function = NULL;
-		struct code_piece *piece = piece_in(cp, addr);
 		uint32_t class;
 
-		if (piece)
-			things[n++] = &piece->thing;
+		n = add_piece(cp, addr, things, n);
 		if (find_captures(&f, i, addr, &class, words) && capture_of(cp, class))
 			function = map_get(&cp->functions, function_key(capture_of(cp, class), words));
 		if (function)
@@ -461,7 +456,6 @@ void code_expect(struct process *p, const struct pending_sample *s)
 {
 	struct code_process *cp = (struct code_process *)p->as->code;
 	AUTO_FREE struct code_thing **things = cp ? malloc(MAX_LOOKED * sizeof(struct code_thing *)) : NULL;
-	struct code_piece *piece = NULL;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; things && i < s->area_cnt; i++) {
@@ -471,16 +465,11 @@ void code_expect(struct process *p, const struct pending_sample *s)
 		for (uint64_t at = -area->addr % sizeof(word); at + sizeof(word) <= area->bytes && n < MAX_LOOKED;
 		     at += sizeof(word)) {
 			memcpy(&word, area->data + at, sizeof(word));
-			piece = piece_in(cp, word - 1);
-			if (piece)
-				things[n++] = &piece->thing;
+			n = add_piece(cp, word - 1, things, n);
 		}
 	}
-	for (uint32_t i = 0; things && i < s->user_cnt && n < MAX_LOOKED; i++) {
-		piece = piece_in(cp, lookup_addr(s->user[i]));
-		if (piece)
-			things[n++] = &piece->thing;
-	}
+	for (uint32_t i = 0; things && i < s->user_cnt && n < MAX_LOOKED; i++)
+		n = add_piece(cp, lookup_addr(s->user[i]), things, n);
 	if (things)
 		look_at_those(cp, things, n, s->record->hdr.time_ns);
 }

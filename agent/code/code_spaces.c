@@ -178,15 +178,12 @@ static void process_free(struct as_code *as_code)
 
 static struct file *file_at(const struct as_code *as_code, uint64_t start, uint64_t end, uint64_t *off_ret)
 {
-	const struct code_process *cp = (const struct code_process *)as_code;
+	const struct code_range_state *range = code_range_at((const struct code_process *)as_code, start);
 
-	for (uint32_t i = 0; i < cp->range_cnt; i++) {
-		if (start < cp->ranges[i]->start || end > cp->ranges[i]->end)
-			continue;
-		*off_ret = start - cp->ranges[i]->start;
-		return cp->ranges[i]->file;
-	}
-	return NULL;
+	if (!range || end > range->end)
+		return NULL;
+	*off_ret = start - range->start;
+	return range->file;
 }
 
 /* The order in which the files of a process are asked for code: the readers' order. What is registered for debuggers is in

@@ -123,6 +123,15 @@ static inline struct code_range_state *code_range_of(const struct file *file)
 	return file->code;
 }
 
+/* The range that @addr is in; NULL: none. */
+static inline struct code_range_state *code_range_at(const struct code_process *cp, uint64_t addr)
+{
+	for (uint32_t i = 0; i < cp->range_cnt; i++)
+		if (addr - cp->ranges[i]->start < cp->ranges[i]->end - cp->ranges[i]->start)
+			return cp->ranges[i];
+	return NULL;
+}
+
 /* The piece at offset @va; NULL: none is known. */
 struct code_piece *code_piece_find(const struct code_range_state *range, uint64_t va);
 

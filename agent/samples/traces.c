@@ -297,22 +297,20 @@ static struct stack_id stack_id(const struct traces *t, size_t bytes)
 	return (struct stack_id){ hash.low64, hash.high64 };
 }
 
-/* A process whose stacks are all different would take all the memory there is: beyond its part, of a stack that is new only
- * the innermost frames are kept. Cuts the key of @bytes where that is so; returns how many bytes it has. */
-static size_t cut_stack(struct traces *t, const struct process *process, size_t bytes)
+/* Finds the id of the stack whose key, of @bytes, is t->key. A process whose stacks are all different would take all the
+ * memory there is: beyond its part, of a stack that is new only the innermost frames are kept, and the key is cut. */
+static struct stack_id choose_id(struct traces *t, const struct process *process, size_t bytes)
 {
 	struct key_head *head = &t->key.head;
 	uint32_t index, cut = head->user_cnt > FRAMES_BEYOND ? head->user_cnt - FRAMES_BEYOND : 0;
-	struct stack_id id;
+	struct stack_id id = stack_id(t, bytes);
 
-	if (!cut || process->stacks.round != t->round || process->stacks.bytes < t->most_bytes)
-		return bytes;
-	id = stack_id(t, bytes);
-	if (intern_find(t->ids, &id, sizeof(id), &index))
-		return bytes;
+	if (!cut || process->stacks.round != t->round || process->stacks.bytes < t->most_bytes ||
+	    intern_find(t->ids, &id, sizeof(id), &index))
+		return id;
 	head->user_cnt = FRAMES_BEYOND;
 	head->end = END_BUDGET;
-	return bytes - cut * sizeof(uint64_t);
+	return stack_id(t, bytes - cut * sizeof(uint64_t));
 }
 
 /* Counts what the new stack @trace of @process takes, of which @frames frames were not seen before. */
@@ -351,7 +349,7 @@ static int add_stack(struct traces *t, struct process *process, const struct pen
 		memcpy(t->key.addrs + kernel_cnt, user, user_cnt * sizeof(*user));
 	if (vec_reach(&t->traces, &t->trace_cap, traces_count(t)))
 		return -ENOMEM;
-	id = stack_id(t, cut_stack(t, process, bytes));
+	id = choose_id(t, process, bytes);
 	status = intern_add(t->ids, &id, sizeof(id), &index);
 	if (status < 0 || (status && add_trace(t, index, process)))
 		return -ENOMEM;
