@@ -121,26 +121,25 @@ static int of_perf_script(struct buf *out)
 		       out);
 }
 
-static int to_pprof(struct buf *out)
+static int pprof_by(int (*write)(const struct pprof *pp, struct buf *out), struct buf *out)
 {
 	struct pprof *pp = pprof_new();
 	int error = pp ? pprof_add(pp, profiles) : -ENOMEM;
 
 	if (!error)
-		error = pprof_write(pp, out);
+		error = write(pp, out);
 	pprof_free(pp);
 	return error;
 }
 
+static int to_pprof(struct buf *out)
+{
+	return pprof_by(pprof_write, out);
+}
+
 static int to_packed_pprof(struct buf *out)
 {
-	struct pprof *pp = pprof_new();
-	int error = pp ? pprof_add(pp, profiles) : -ENOMEM;
-
-	if (!error)
-		error = pprof_write_packed(pp, out);
-	pprof_free(pp);
-	return error;
+	return pprof_by(pprof_write_packed, out);
 }
 
 static int to_json(struct buf *out)

@@ -74,6 +74,24 @@ static bool ends_line(uint32_t i)
 	return ch == '\n' || ch == 0x2028 || ch == 0x2029 || (ch == '\r' && (i + 1 == CHARS || source.chars[i + 1] != '\n'));
 }
 
+/* A heap with a source of characters of @width bytes, *@source_ret, of which nothing is known. The caller's, to be freed;
+ * @m must outlive it. */
+static struct v8_heap *begin(uint32_t width, struct code_memory *m, uint64_t *source_ret)
+{
+	struct v8_heap *h;
+
+	image_make(&image, true);
+	*m = image_memory(&image);
+	m->read = read_memory;
+	m->pages = NULL;
+	h = v8_heap_new(&image.layout, m);
+	assert_non_null(h);
+	memset(&marks, 0, sizeof(marks));
+	make_source(width);
+	*source_ret = image_string_of(&image, width == 1 ? EXTERNAL : EXTERNAL_WIDE, CHARS, 0, SOURCE_AT);
+	return h;
+}
+
 /* Fails unless the position @at is told as it is: in line number @line of the source, which begins at @start. */
 static void check(struct v8_heap *h, struct v8_windows *w, const struct v8_script *s, uint32_t at, uint32_t line,
 		  uint32_t start)
@@ -93,24 +111,15 @@ static void test_lines(void **state)
 	(void)state;
 	for (uint32_t width = 1; width <= 2; width++) {
 		struct v8_windows windows = { { NULL } };
-		struct code_memory m;
-		AUTO_FREE struct v8_heap *h = NULL;
 		struct v8_script s = { .id = 5, .line = FIRST_LINE, .column = FIRST_COLUMN };
+		struct code_memory m;
+		AUTO_FREE struct v8_heap *h = begin(width, &m, &s.source);
 
-		image_make(&image, true);
-		m = image_memory(&image);
-		m.read = read_memory;
-		m.pages = NULL;
-		h = v8_heap_new(&image.layout, &m);
-		assert_non_null(h);
-		memset(&marks, 0, sizeof(marks));
-		make_source(width);
 		for (uint32_t i = 0; i < CHARS; i++) {
 			lines[i + 1] = lines[i] + ends_line(i);
 			starts[i + 1] = ends_line(i) ? i + 1 : starts[i];
 		}
 		assert_true(lines[CHARS] > CHARS / 100);
-		s.source = image_string_of(&image, width == 1 ? EXTERNAL : EXTERNAL_WIDE, CHARS, 0, SOURCE_AT);
 		for (uint32_t i = 0; i < 20000; i++) {
 			uint32_t at;
 
@@ -132,21 +141,12 @@ static void test_lines(void **state)
 static void test_recent(void **state)
 {
 	struct v8_windows windows = { { NULL } };
-	struct code_memory m;
-	AUTO_FREE struct v8_heap *h = NULL;
 	struct v8_script s = { .id = 5 };
+	struct code_memory m;
+	AUTO_FREE struct v8_heap *h = begin(1, &m, &s.source);
 	uint32_t line, column, first;
 
 	(void)state;
-	image_make(&image, true);
-	m = image_memory(&image);
-	m.read = read_memory;
-	m.pages = NULL;
-	h = v8_heap_new(&image.layout, &m);
-	assert_non_null(h);
-	memset(&marks, 0, sizeof(marks));
-	make_source(1);
-	s.source = image_string_of(&image, EXTERNAL, CHARS, 0, SOURCE_AT);
 	for (uint32_t i = 0; i < V8_WINDOWS; i++)
 		assert_int_equal(v8_script_line(h, &marks, &windows, &s, i * V8_MARK_CHARS, &line, &column), 0);
 	first = source.reads;
