@@ -108,8 +108,12 @@ static __always_inline bool find_beam(struct scratch *scratch)
 	sp = read_user_word(process + s->offset[BEAM_STACK_POINTER]);
 	low = read_user_word(process + s->offset[BEAM_HEAP]);
 	high = read_user_word(process + s->offset[BEAM_STACK_END]);
-	if (!low || sp < low || sp > high)
+	if (!low || !sp || high < low)
 		return false;
+	if (sp < low || sp > high) { /* collected: in the new heap, of which the process is told when the old one is freed */
+		high = sp + (high - low); /* it was in the old one, too */
+		low = sp;
+	}
 	go->sched.pc = go->sched.sp = sp;
 	go->stack_lo = go->curg_lo = low;
 	go->stack_hi = go->sched.stack_hi = high;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stops [-n STOPS] [-v] EMULATOR COMMAND...
+ * stops [-n STOPS] [-w WARM_MS] [-v] EMULATOR COMMAND...
  *
- * Runs COMMAND, an Erlang whose emulator's file is EMULATOR, stops its busiest thread at random instructions, and walks
- * Erlang's stack by the rows of hearth's reader of BEAM. The truth is the stack itself: a word of it is a return address
- * when its lowest two bits are 0 and it leads to code, and nothing else there is (measured: 0 of 48,700 words). The two must
- * be the same. Prints the functions, a line for each stop, as tests/code/stops does. On standard error what was counted; -v:
- * each difference. Exit status 1 when there are any. Nothing of hearth's agent is used but the reader.
+ * Runs COMMAND, an Erlang whose emulator's file is EMULATOR, waits until it is warm, stops its busiest thread at random
+ * instructions, and walks Erlang's stack by the rows of hearth's reader of BEAM. The truth is the stack itself: a word of it
+ * is a return address when its lowest two bits are 0 and it leads to code, and nothing else there is (measured: 0 of 48,700
+ * words). The two must be the same. Prints the functions, a line for each stop, as tests/code/stops does. On standard error
+ * what was counted; -v: each difference. Exit status 1 when there are any. Nothing of hearth's agent is used but the reader.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@
 #include "symbols/elf_image.h"
 #include "tests/code/thread.h"
 
-enum { MAX_FRAMES = 65536, WARM_MS = 1500, MAX_AREAS = 64, TAG = 3 };
+enum { MAX_FRAMES = 65536, MAX_AREAS = 64, TAG = 3 };
 
 static struct {
 	pid_t pid, tid;
@@ -115,12 +115,12 @@ static void read_areas(const char *emulator)
 	}
 }
 
-static void start(const char *emulator, char **argv)
+static void start(const char *emulator, char **argv, uint64_t warm_ms)
 {
 	struct code_memory m;
 
 	open_file(emulator);
-	beam.fd = thread_start(argv, WARM_MS, &beam.pid, &beam.tid);
+	beam.fd = thread_start(argv, (unsigned)warm_ms, &beam.pid, &beam.tid);
 	if (beam.fd < 0)
 		exit(2);
 	beam.state = calloc(1, code_beam.state_bytes);
@@ -314,19 +314,19 @@ static void look(const struct user_regs_struct *regs)
 int main(int argc, char **argv)
 {
 	struct user_regs_struct regs;
-	uint64_t stops = 1000;
+	uint64_t stops = 1000, warm_ms = 1500;
 	int c;
 
-	while ((c = getopt(argc, argv, "+n:v")) != -1) {
+	while ((c = getopt(argc, argv, "+n:w:v")) != -1) {
 		if (c == 'v')
 			is_verbose = true;
-		else if (c != 'n' || parse_u64(optarg, &stops))
+		else if (c == '?' || parse_u64(optarg, c == 'w' ? &warm_ms : &stops))
 			return 2;
 	}
 	if (argc - optind < 2)
 		return 2;
 	srandom((unsigned)getpid());
-	start(argv[optind], argv + optind + 1);
+	start(argv[optind], argv + optind + 1, warm_ms);
 	for (uint64_t tries = 0; counts.erlang + counts.scheduler < stops && tries < 20 * stops; tries++) {
 		usleep(200 + (unsigned)random() % 2000);
 		if (!thread_stop(beam.tid, &regs))

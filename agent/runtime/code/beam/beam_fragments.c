@@ -77,3 +77,10 @@ void beam_fragments_read(struct beam *s, struct code_memory *m, uint64_t address
 		read_names(s, m, names);
 	qsort(s->fragments, s->fragment_cnt, sizeof(*s->fragments), by_start);
 }
+
+const struct beam_fragment *beam_fragment_at(const struct beam *s, uint64_t addr)
+{
+	const struct beam_fragment key = { .start = addr };
+
+	return s ? bsearch(&key, s->fragments, s->fragment_cnt, sizeof(*s->fragments), by_start) : NULL;
+}

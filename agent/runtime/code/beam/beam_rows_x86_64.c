@@ -30,6 +30,7 @@ enum op {
 	OP_RETURN,
 	OP_JUMP,   /* to target; NOWHERE: to another function, when the frame has gone */
 	OP_BRANCH, /* to target, or on */
+	OP_LABEL,  /* on; target is handed to somebody who may go on there */
 	OP_END,	   /* the path ends, nobody knows how */
 	OP_ALIGN,  /* and rsp, -N: the scheduler's loop begins */
 };
@@ -48,10 +49,12 @@ struct insn {
 };
 
 struct flow {
+	const struct beam *s;
 	const struct code_block *b;
 	uint64_t module, module_end;
 	struct insn *insns; /* owned */
 	uint32_t count, cap;
+	bool has_labels; /* paths go on at labels, too */
 };
 
 /* --- decoding --- */
@@ -96,18 +99,23 @@ static void decode_rsp(const ZydisDecodedInstruction *z, const ZydisDecodedOpera
 	}
 }
 
+/* The place at this distance from the end of @i, which names it so. */
+static uint64_t named_place(const struct flow *f, const struct insn *i, int64_t distance)
+{
+	return f->b->start + i->at + i->len + (uint64_t)distance;
+}
+
 /* The place that a jump names, relative to the block. A jump to another function leaves the frame behind: one to a module's
  * function, or through a function's table of addresses (indexed by r12, or not at all). One through a table of this
  * function's places, or to code that all modules share, says nothing. */
 static void decode_jump(const struct flow *f, const ZydisDecodedOperand *op, struct insn *i, uint64_t *target)
 {
-	uint64_t end = f->b->start + i->at + i->len;
 	bool is_module = f->module_end != 0;
 
 	*target = 0;
 	i->op = OP_END;
 	if (op->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-		*target = end + (uint64_t)op->imm.value.s;
+		*target = named_place(f, i, op->imm.value.s);
 		if (*target >= f->b->start && *target < f->b->end)
 			i->op = OP_JUMP;
 		else if (is_module && *target >= f->module && *target < f->module_end)
@@ -117,6 +125,16 @@ static void decode_jump(const struct flow *f, const ZydisDecodedOperand *op, str
 	} else if (is_module && (op->type == ZYDIS_OPERAND_TYPE_REGISTER || is_plain_memory(op))) {
 		i->op = OP_RETURN;
 	}
+}
+
+/* Some fragments look for who handles an error, by the place that called them, and do not return there
+ * (erts/emulator/beam/jit/x86/beam_asm_global.hpp.pl lists their names). */
+static bool is_no_return(const struct flow *f, uint64_t target)
+{
+	const struct beam_fragment *called = beam_fragment_at(f->s, target);
+
+	return called &&
+	       (strstr(called->name, "raise_") || strstr(called->name, "_error") || strstr(called->name, "func_info"));
 }
 
 static void decode_other(const struct flow *f, const ZydisDecodedInstruction *z, const ZydisDecodedOperand *ops,
@@ -131,10 +149,15 @@ static void decode_other(const struct flow *f, const ZydisDecodedInstruction *z,
 		decode_jump(f, &ops[0], i, target);
 	} else if (z->meta.category == ZYDIS_CATEGORY_COND_BR && ops[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
 		i->op = OP_BRANCH;
-		*target = f->b->start + i->at + i->len + (uint64_t)ops[0].imm.value.s;
+		*target = named_place(f, i, ops[0].imm.value.s);
 	} else if (z->mnemonic == ZYDIS_MNEMONIC_UD2 || z->mnemonic == ZYDIS_MNEMONIC_HLT ||
 		   z->mnemonic == ZYDIS_MNEMONIC_INT3) {
 		i->op = OP_END;
+	} else if (z->mnemonic == ZYDIS_MNEMONIC_CALL && ops[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		i->op = is_no_return(f, named_place(f, i, ops[0].imm.value.s)) ? OP_END : OP_PLAIN;
+	} else if (z->mnemonic == ZYDIS_MNEMONIC_LEA && ops[1].mem.base == ZYDIS_REGISTER_RIP) {
+		i->op = OP_LABEL;
+		*target = named_place(f, i, ops[1].mem.disp.value);
 	}
 }
 
@@ -234,7 +257,18 @@ static bool tell_back(struct flow *f, uint32_t i)
 	return insn->back;
 }
 
-/* What is known of an instruction's place is known of those behind it. */
+static bool tell(struct insn *insn, uint8_t side, const struct insn *from, int32_t moved)
+{
+	if (insn->side)
+		return false;
+	insn->side = side;
+	insn->is_deep = from->is_deep;
+	insn->depth = from->depth - moved;
+	return true;
+}
+
+/* What is known of an instruction's place is known of those behind it, and of a label that it takes: a process that waits,
+ * or whose turn ends, goes on there with the same frame. */
 static bool tell_next(struct flow *f, uint32_t i)
 {
 	const struct insn *insn = &f->insns[i];
@@ -248,13 +282,11 @@ static bool tell_next(struct flow *f, uint32_t i)
 	for (int way = 0; way < 2; way++) {
 		struct insn *next = next_of(f, i, way);
 
-		if (!next || next->side)
-			continue;
-		next->side = side;
-		next->is_deep = insn->is_deep;
-		next->depth = insn->depth - (insn->op == OP_MOVE ? insn->value : 0);
-		has_told = true;
+		if (next)
+			has_told |= tell(next, side, insn, insn->op == OP_MOVE ? insn->value : 0);
 	}
+	if (f->has_labels && insn->op == OP_LABEL && insn->target != NOWHERE)
+		has_told |= tell(&f->insns[insn->target], SIDE_ERLANG, insn, 0);
 	return has_told;
 }
 
@@ -395,8 +427,11 @@ static int block_rows(struct flow *f, const uint8_t *code, size_t len, struct ro
 	if (error)
 		return error;
 	follow(f, true, false);
-	if (is_function) /* other code may be jumped to while a frame stands, or from the scheduler's stack */
+	if (is_function) { /* other code may be jumped to while a frame stands, or from the scheduler's stack */
 		follow_start(f);
+		f->has_labels = true; /* not before: tables of jumps have labels, too, and look like code */
+		follow_start(f);
+	}
 	follow(f, false, false);
 	follow(f, false, true);
 	if (is_function) /* the place for breakpoints */
@@ -407,13 +442,12 @@ static int block_rows(struct flow *f, const uint8_t *code, size_t len, struct ro
 
 int beam_rows(void *state, struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret)
 {
-	struct flow f = { .b = b };
+	struct flow f = { .s = state, .b = b };
 	size_t len = b->end - b->start;
 	AUTO_FREE uint8_t *code = NULL;
 	struct rows rows = { 0 };
 	int error;
 
-	(void)state;
 	*ret = NULL;
 	*count_ret = 0;
 	if (b->end <= b->start || len > CODE_BLOCK_MAX_BYTES)

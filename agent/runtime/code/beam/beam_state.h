@@ -61,6 +61,9 @@ struct beam {
 /* Fills s->fragments from the map at @addresses, and their names from the one at @names (0: they have none). */
 void beam_fragments_read(struct beam *s, struct code_memory *m, uint64_t addresses, uint64_t names);
 
+/* The fragment that begins at @addr; NULL: none. @s may be NULL. */
+const struct beam_fragment *beam_fragment_at(const struct beam *s, uint64_t addr);
+
 /* Puts the text of @atom into @text. Its length, or -errno. */
 int beam_atom(const struct beam *s, struct code_memory *m, uint64_t atom, char text[static BEAM_MAX_ATOM]);
 

@@ -65,6 +65,7 @@ struct expected {
 };
 
 static uint8_t memory[HEAD + ROOM];
+static struct beam beam; /* what the reader knows: fragments */
 
 static int read_memory(void *arg, uint64_t addr, void *dst, size_t len)
 {
@@ -83,7 +84,7 @@ static int rows_of(const struct code_block *b, struct row **rows, size_t *count)
 		.read = read_memory, .reads_left = CODE_MAX_READS, .bytes_left = CODE_MAX_BYTES, .end_ns = UINT64_MAX
 	};
 
-	return beam_rows(NULL, &m, b, rows, count);
+	return beam_rows(&beam, &m, b, rows, count);
 }
 
 /* A block of @kind with these instructions. */
@@ -139,6 +140,7 @@ static void check_block(const struct code_block *b, const struct expected *expec
 #define BACK	    0x48, 0x89, 0xec	   /* mov rsp, rbp */
 #define BACK_OF	    0x49, 0x8b, 0x65, 0x58 /* mov rsp, [r13 + 0x58] */
 #define JUMP(n)	    0xeb, n
+#define LABEL(n)    0x48, 0x8d, 0x35, (n)&0xff, (n) >> 8 & 0xff, (n) >> 16 & 0xff, (n) >> 24 & 0xff
 #define JUMP_FAR(n) 0xe9, (n)&0xff, (n) >> 8 & 0xff, (n) >> 16 & 0xff, (n) >> 24 & 0xff
 
 /* --- depths --- */
@@ -169,6 +171,37 @@ static void test_jump_inside(void **state)
 	(void)state;
 	EXPECT(BLOCK(BEAM_FUNCTION, SUB(8), JUMP(2), UD2, ADD(16), UD2), { 4, SP(8) }, { 6, SEARCHED }, { 8, SP(8) },
 	       { 12, SEARCHED } /* -8: it makes no sense */);
+}
+
+/* A process that waits goes on at a label that was taken before, with the same frame. */
+static void test_label(void **state)
+{
+	(void)state;
+	EXPECT(BLOCK(BEAM_FUNCTION, SUB(16), LABEL(5), ADD(16), RET, 0x90, UD2), { 4, SP(16) }, { 16, SP(16) },
+	       { 17, SP(16) });
+	EXPECT(BLOCK(BEAM_FUNCTION, SUB(16), KEEP, TO_C, LABEL(8), BACK, ADD(16), RET, 0x90, UD2), { 11, FP(16) },
+	       { 26, SP(16) });
+	/* what a jump leads to is known by that */
+	EXPECT(BLOCK(BEAM_FUNCTION, LABEL(7), SUB(16), 0x74, 0x01, 0x90, 0x90, UD2), { 14, SP(16) }, { 15, SP(16) });
+	EXPECT(BLOCK(BEAM_FUNCTION, LABEL(0x7fffff), RET, UD2), { 0, SP(0) }, { 8, SEARCHED }); /* of other code */
+}
+
+/* Code in front of a call that raises an error says nothing of the code behind it. */
+static void test_call_without_return(void **state)
+{
+	enum { AT = 0x400, CALL_END = 9 };
+	const int32_t off = AT - (HEAD + CALL_END);
+	const uint8_t code[] = { 0x75, 7, RET, 0x90, 0xe8, off & 0xff, off >> 8 & 0xff, 0, 0, RET };
+	const struct code_block b = block_of(BEAM_FUNCTION, code, sizeof(code));
+
+	(void)state;
+	beam.fragments[0] = (struct beam_fragment){ START + AT - 8, 1, "call_bif_shared" };
+	beam.fragments[1] = (struct beam_fragment){ START + AT, 2, "raise_exception_shared" };
+	beam.fragment_cnt = 2;
+	check_block(&b, (const struct expected[]){ { 2, SP(0) }, { 3, SEARCHED }, { 4, SEARCHED }, { 9, SP(0) } }, 4);
+	strcpy(beam.fragments[1].name, "call_light_bif_shared");
+	check_block(&b, (const struct expected[]){ { 2, SP(0) }, { 3, SP(0) }, { 4, SP(0) }, { 9, SP(0) } }, 4);
+	beam.fragment_cnt = 0;
 }
 
 /* A loop: what leads back is known as what it leads to. */
@@ -378,6 +411,8 @@ int main(void)
 		cmocka_unit_test(test_both_ways_of_a_branch),
 		cmocka_unit_test(test_jump_inside),
 		cmocka_unit_test(test_jump_back),
+		cmocka_unit_test(test_label),
+		cmocka_unit_test(test_call_without_return),
 		cmocka_unit_test(test_jump_between),
 		cmocka_unit_test(test_the_deepest_frame),
 		cmocka_unit_test(test_rsp_from_elsewhere),
