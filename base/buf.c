@@ -2,7 +2,7 @@
 /*
  * The growable buffer. Invariant: data is NULL and len is 0 while cap is 0, else len < cap, so that there is room for a NUL.
  * Capacity doubles, so appending n bytes one by one costs O(n). A failed buffer keeps its memory until buf_reset or
- * buf_fini.
+ * buf_fini. With a file it is emptied before it would have to hold more than a piece.
  */
 #include "base/buf.h"
 
@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/vec.h"
 
-enum { MIN_CAP_BYTES = 64 };
+enum { MIN_CAP_BYTES = 64, PIECE_BYTES = 256 << 10 };
 
 void buf_fini(struct buf *b)
 {
@@ -26,14 +27,39 @@ int buf_grow(struct buf *b, size_t more)
 {
 	size_t need;
 
+	if (b->file && (b->len >= PIECE_BYTES || more >= PIECE_BYTES - b->len))
+		buf_flush(b);
 	if (!b->failed && (__builtin_add_overflow(b->len, more, &need) || need == SIZE_MAX ||
 			   vec_reserve(&b->data, &b->cap, need < MIN_CAP_BYTES ? MIN_CAP_BYTES : need + 1)))
 		b->failed = true;
 	return b->failed ? -ENOMEM : 0;
 }
 
+static int write_to_file(struct buf_file *f, const void *data, size_t len)
+{
+	if (!f->error && len > f->most_bytes - f->bytes)
+		f->error = -ENOMEM;
+	if (!f->error)
+		f->error = io_write_all(f->fd, data, len);
+	f->bytes += f->error ? 0 : len;
+	return f->error;
+}
+
+int buf_flush(struct buf *b)
+{
+	if (b->failed && !b->file->error)
+		b->file->error = -ENOMEM;
+	b->failed = write_to_file(b->file, b->data, b->len);
+	b->len = 0;
+	return b->file->error;
+}
+
 void buf_append(struct buf *b, const void *data, size_t len)
 {
+	if (len >= PIECE_BYTES && b->file) {
+		b->failed = buf_flush(b) || write_to_file(b->file, data, len); /* without a copy */
+		return;
+	}
 	if (!len || buf_reserve(b, len))
 		return;
 	memcpy(b->data + b->len, data, len);

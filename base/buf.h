@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A growable run of bytes or text. Growing only fails when memory is out; the failure sticks in @failed, later appends do
- * nothing, and the caller checks once at the end. Not shared between threads.
+ * nothing, and the caller checks once at the end. A buffer with a file does not grow but hands pieces to the file. Not
+ * shared between threads.
  */
 #ifndef HEARTH_BASE_BUF_H
 #define HEARTH_BASE_BUF_H
@@ -10,11 +11,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A file on disk that takes a buffer's content piece by piece. */
+struct buf_file {
+	int fd;		     /* borrowed */
+	uint64_t bytes;	     /* that were written */
+	uint64_t most_bytes; /* that may be */
+	int error;	     /* the first, as buf_flush() returns it; it makes buffers fail */
+};
+
 struct buf {
 	uint8_t *data; /* owned; NULL while empty */
 	size_t len;
 	size_t cap;
-	bool failed; /* an append found no memory; the content is incomplete */
+	bool failed; /* an append found no memory, or no room in the file; the content is incomplete */
+	/* Borrowed; NULL: all stays in memory. Else an append may take what stood there away, so only writers that never
+	 * look back may be given the buffer. */
+	struct buf_file *file;
 };
 
 #define BUF_EMPTY ((struct buf){ 0 })
@@ -57,6 +69,10 @@ void buf_reset(struct buf *b);
 
 /* Gives back the memory that growing took in advance; the content and the room for a NUL stay. */
 void buf_fit(struct buf *b);
+
+/* Writes the content to the buffer's file, and empties the buffer. 0; -ENOMEM: memory was out, or that is more than the file
+ * may have; another -errno of writing. An error stays. */
+int buf_flush(struct buf *b);
 
 /* Hands the bytes on: the caller frees them; @len_ret may be NULL. Leaves @b empty. NULL when empty or failed. */
 uint8_t *buf_take(struct buf *b, size_t *len_ret);

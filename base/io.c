@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and writes all bytes, in as many calls as that takes. */
+/* Reads all bytes, in as many calls as that takes. */
 #include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
 enum { LEAST_READ_BYTES = 16 << 10 };
-
-int io_write_all(int fd, const void *data, size_t len)
-{
-	const char *at = data;
-
-	while (len) {
-		ssize_t n = write(fd, at, len);
-
-		if (n < 0 && errno == EAGAIN) {
-			struct pollfd writable = { .fd = fd, .events = POLLOUT };
-
-			poll(&writable, 1, -1);
-		} else if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-		} else if (!n || errno != EINTR) {
-			return n ? -errno : -EIO;
-		}
-	}
-	return 0;
-}
 
 int io_read_all(int fd, size_t max_bytes, struct buf *out)
 {

@@ -6,8 +6,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -185,6 +189,106 @@ static void test_fit(void **state)
 	buf_fini(&b);
 }
 
+enum { MANY_BYTES = 3000000, MOST_CAP_BYTES = 1 << 20 };
+
+/* Byte number @i of what goes to a file. */
+static uint8_t byte_at(size_t i)
+{
+	return (uint8_t)(i * 7 + i / 251);
+}
+
+/* Appends MANY_BYTES in parts of @part_bytes, in each way in turn. */
+static void append_many(struct buf *b, size_t part_bytes)
+{
+	uint8_t *all = malloc(MANY_BYTES);
+	size_t most_cap = 0;
+
+	assert_non_null(all);
+	for (size_t i = 0; i < MANY_BYTES; i++)
+		all[i] = byte_at(i);
+	for (size_t at = 0; at < MANY_BYTES; at += part_bytes) {
+		size_t len = MANY_BYTES - at < part_bytes ? MANY_BYTES - at : part_bytes;
+
+		if (len > 1) {
+			buf_append(b, all + at, len - 1);
+			buf_putc(b, (char)all[at + len - 1]);
+		} else {
+			buf_printf(b, "%c", all[at]);
+		}
+		most_cap = b->cap > most_cap ? b->cap : most_cap;
+	}
+	assert_in_range(most_cap, 1, MOST_CAP_BYTES);
+	free(all);
+}
+
+/* With a file a buffer stays small, and all bytes are in the file in order, parts that are larger than a piece too. */
+static void test_file(void **state)
+{
+	static const size_t parts[] = { 1, 1000, 262144, 700000, MANY_BYTES };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct buf_file file = { .fd = memfd_create("test", MFD_CLOEXEC), .most_bytes = MANY_BYTES };
+		struct buf b AUTO(buf_fini) = { .file = &file };
+		uint8_t *met = malloc(MANY_BYTES);
+
+		append_many(&b, parts[i]);
+		assert_true(file.bytes && !b.failed);
+		assert_int_equal(buf_flush(&b), 0);
+		assert_int_equal(buf_flush(&b), 0);
+		assert_int_equal(b.len, 0);
+		assert_int_equal(file.bytes, MANY_BYTES);
+		assert_non_null(met);
+		assert_int_equal(pread(file.fd, met, MANY_BYTES, 0), MANY_BYTES);
+		for (size_t at = 0; at < MANY_BYTES; at++)
+			assert_int_equal(met[at], byte_at(at));
+		free(met);
+		close(file.fd);
+	}
+}
+
+/* A file that is full, or has as much as it may, is told by the buffer and by the file, and stays so. */
+static void test_file_fails(void **state)
+{
+	struct buf_file full = { .fd = open("/dev/full", O_WRONLY | O_CLOEXEC), .most_bytes = UINT64_MAX };
+	struct buf_file small = { .fd = memfd_create("test", MFD_CLOEXEC), .most_bytes = MANY_BYTES - 1 };
+	struct buf b AUTO(buf_fini) = { .file = &full }, c AUTO(buf_fini) = { .file = &small };
+	struct stat st;
+
+	(void)state;
+	buf_puts(&b, "fits");
+	assert_false(b.failed);
+	append_many(&b, 1000);
+	assert_true(b.failed);
+	assert_int_equal(full.error, -ENOSPC);
+	buf_reset(&b);
+	buf_puts(&b, "more");
+	assert_int_equal(buf_flush(&b), -ENOSPC);
+	assert_true(b.failed && !full.bytes);
+	append_many(&c, 1000);
+	assert_int_equal(buf_flush(&c), -ENOMEM);
+	assert_true(c.failed);
+	assert_int_equal(fstat(small.fd, &st), 0);
+	assert_int_equal(st.st_size, small.bytes);
+	assert_in_range(small.bytes, 1, MANY_BYTES - 1);
+	close(small.fd);
+	close(full.fd);
+}
+
+/* A buffer that failed without its file makes the file fail: a part is missing. */
+static void test_file_of_a_failed_buffer(void **state)
+{
+	struct buf_file file = { .fd = memfd_create("test", MFD_CLOEXEC), .most_bytes = UINT64_MAX };
+	struct buf b AUTO(buf_fini) = { .file = &file };
+
+	(void)state;
+	buf_puts(&b, "a part");
+	b.failed = true;
+	assert_int_equal(buf_flush(&b), -ENOMEM);
+	assert_true(b.failed && !file.bytes);
+	close(file.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +301,9 @@ int main(void)
 		cmocka_unit_test(test_text_needs_no_memory),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_file_fails),
+		cmocka_unit_test(test_file_of_a_failed_buffer),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
