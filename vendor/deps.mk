@@ -5,6 +5,6 @@ BPF_INCLUDES := -I$(SYSROOT)/usr/include/$(TRIPLE_$(ARCH)) $(if $(CROSS),-I$(SYS
 # Newer packages of nanopb have a folder of their own.
 INCLUDES := $(addprefix -I,$(wildcard $(SYSROOT)/usr/include/nanopb))
 LIBS := -lbpf -ldw -lelf -lZydis -liberty
-LIBS += -lprotobuf-nanopb -lmicrohttpd -lgnutls -lnghttp2
+LIBS += -lmicrohttpd -lgnutls -lnghttp2
 LIBS += -lz -ldeflate -llzma -lzstd -ljansson -lsqlite3
 LIBS += -lseccomp -lyaml -lpcre2-8 -lpthread -lm

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "proto/formats/pprof_tables.h"
+#include "proto/pprof/profile.pb.h"
 #include "proto/unnamed.h"
 #include "proto/weights.h"
 
@@ -70,10 +71,12 @@ void pprof_free(struct pprof *pp)
 	intern_free(pp->samples);
 	intern_free(pp->columns);
 	intern_free(pp->comments);
-	free(pp->rows);
+	for (size_t i = 0; i < PPROF_MAX_COLUMNS; i++)
+		free(pp->values[i].items);
 	known_fini(&pp->known);
-	buf_fini(&pp->key);
-	buf_fini(&pp->sample_key);
+	buf_fini(&pp->location);
+	buf_fini(&pp->part);
+	buf_fini(&pp->sample);
 	buf_fini(&pp->text);
 	free(pp);
 }
@@ -82,10 +85,12 @@ size_t pprof_memory_bytes(const struct pprof *pp)
 {
 	const struct intern *tables[] = { pp->strings, pp->functions, pp->mappings, pp->locations, pp->stacks,
 					  pp->labels,  pp->samples,   pp->columns,  pp->comments };
-	size_t bytes = pp->row_cap * sizeof(*pp->rows);
+	size_t bytes = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(tables); i++)
 		bytes += intern_memory_bytes(tables[i]);
+	for (size_t i = 0; i < PPROF_MAX_COLUMNS; i++)
+		bytes += pp->values[i].cap * sizeof(*pp->values[i].items);
 	return bytes;
 }
 
@@ -112,12 +117,12 @@ static uint32_t add_text(struct pprof *pp, struct str s)
 	return add(pp, pp->strings, s.data, s.len);
 }
 
-/* The same of a text that may be incomplete. */
-static uint32_t add_buf(struct pprof *pp, const struct buf *text)
+/* The same of a key that may be incomplete. */
+static uint32_t add_buf(struct pprof *pp, struct intern *table, const struct buf *key)
 {
-	if (text->failed)
+	if (key->failed)
 		pp->error = -ENOMEM;
-	return add(pp, pp->strings, text->data, text->len);
+	return add(pp, table, key->data, key->len);
 }
 
 static uint32_t string_of(struct pprof *pp, const struct profiles *p, int32_t index)
@@ -129,21 +134,27 @@ static uint32_t string_of(struct pprof *pp, const struct profiles *p, int32_t in
 	return *known - 1;
 }
 
+/* The id of the function with these strings. */
+static uint32_t add_function(struct pprof *pp, uint32_t name, uint32_t system_name, uint32_t filename, int64_t start_line)
+{
+	buf_reset(&pp->part);
+	pprof_put_number(&pp->part, pprof_Function_name_tag, name);
+	pprof_put_number(&pp->part, pprof_Function_system_name_tag, system_name ? system_name : name);
+	pprof_put_number(&pp->part, pprof_Function_filename_tag, filename);
+	pprof_put_number(&pp->part, pprof_Function_start_line_tag, (uint64_t)start_line);
+	return add_buf(pp, pp->functions, &pp->part) + 1;
+}
+
 static uint32_t function_of(struct pprof *pp, const struct profiles *p, int32_t index)
 {
 	const struct profile_function *f = &p->dict.functions[index];
 	uint32_t *known = &pp->known.functions[index];
 
 	if (!*known) {
-		int32_t name = f->name_strindex ? f->name_strindex : f->system_name_strindex;
-		struct pprof_function key = { .name = string_of(pp, p, name),
-					      .system_name = string_of(pp, p, f->system_name_strindex),
-					      .filename = string_of(pp, p, f->filename_strindex),
-					      .start_line = f->start_line };
+		uint32_t name = string_of(pp, p, f->name_strindex ? f->name_strindex : f->system_name_strindex);
+		uint32_t system_name = string_of(pp, p, f->system_name_strindex);
 
-		if (!key.system_name)
-			key.system_name = key.name;
-		*known = add(pp, pp->functions, &key, sizeof(key)) + 1;
+		*known = add_function(pp, name, system_name, string_of(pp, p, f->filename_strindex), f->start_line);
 	}
 	return *known;
 }
@@ -188,20 +199,19 @@ static uint32_t mapping_of(struct pprof *pp, const struct profiles *p, int32_t i
 static uint32_t nameless(struct pprof *pp, const struct profiles *p, const struct profile_location *l)
 {
 	struct unnamed u = unnamed_of_location(p, l);
-	struct pprof_function key = { 0 };
 
 	buf_reset(&pp->text);
 	unnamed_print(&u, &pp->text);
-	key.name = add_buf(pp, &pp->text);
-	key.system_name = key.name;
-	return add(pp, pp->functions, &key, sizeof(key)) + 1;
+	return add_function(pp, add_buf(pp, pp->strings, &pp->text), 0, 0, 0);
 }
 
 static void add_line(struct pprof *pp, uint32_t function, int64_t number, int64_t column)
 {
-	struct pprof_line line = { .function = function, .line = number, .column = column };
-
-	buf_append(&pp->key, &line, sizeof(line));
+	buf_reset(&pp->part);
+	pprof_put_number(&pp->part, pprof_Line_function_id_tag, function);
+	pprof_put_number(&pp->part, pprof_Line_line_tag, (uint64_t)number);
+	pprof_put_number(&pp->part, pprof_Line_column_tag, (uint64_t)column);
+	pprof_put_part(&pp->location, pprof_Location_line_tag, &pp->part);
 }
 
 static uint32_t location_of(struct pprof *pp, const struct profiles *p, int32_t index)
@@ -209,19 +219,12 @@ static uint32_t location_of(struct pprof *pp, const struct profiles *p, int32_t 
 	const struct profile_location *l = &p->dict.locations[index];
 	uint32_t *known = &pp->known.locations[index];
 	const struct any_value *folded;
-	struct pprof_location key = { .address = l->address, .line_count = l->line_count ? l->line_count : 1 };
 
 	if (*known)
 		return *known;
-	key.mapping = mapping_of(pp, p, l->mapping_index);
-	pp->losses.frame_attributes += l->attributes.count;
-	folded = profiles_find_attribute(p, &l->attributes, "pprof.location.is_folded");
-	if (folded) {
-		pp->losses.frame_attributes--;
-		key.is_folded = folded->kind == VALUE_BOOL && folded->boolean;
-	}
-	buf_reset(&pp->key);
-	buf_append(&pp->key, &key, sizeof(key));
+	buf_reset(&pp->location);
+	pprof_put_number(&pp->location, pprof_Location_mapping_id_tag, mapping_of(pp, p, l->mapping_index));
+	pprof_put_number(&pp->location, pprof_Location_address_tag, l->address);
 	for (uint32_t i = 0; i < l->line_count; i++) {
 		int32_t f = l->lines[i].function_index;
 		const struct profile_function *function = &p->dict.functions[f];
@@ -231,9 +234,13 @@ static uint32_t location_of(struct pprof *pp, const struct profiles *p, int32_t 
 	}
 	if (!l->line_count)
 		add_line(pp, nameless(pp, p, l), 0, 0);
-	if (pp->key.failed)
-		pp->error = -ENOMEM;
-	*known = add(pp, pp->locations, pp->key.data, pp->key.len) + 1;
+	pp->losses.frame_attributes += l->attributes.count;
+	folded = profiles_find_attribute(p, &l->attributes, "pprof.location.is_folded");
+	if (folded) {
+		pp->losses.frame_attributes--;
+		pprof_put_number(&pp->location, pprof_Location_is_folded_tag, folded->kind == VALUE_BOOL && folded->boolean);
+	}
+	*known = add_buf(pp, pp->locations, &pp->location) + 1;
 	return *known;
 }
 
@@ -241,18 +248,13 @@ static uint32_t stack_of(struct pprof *pp, const struct profiles *p, int32_t ind
 {
 	const struct indices *s = &p->dict.stacks[index];
 	uint32_t *known = &pp->known.stacks[index];
-	AUTO_FREE uint32_t *ids = NULL;
 
 	if (*known)
 		return *known - 1;
-	ids = malloc((s->count + 1) * sizeof(*ids));
-	if (!ids) {
-		pp->error = -ENOMEM;
-		return 0;
-	}
+	buf_reset(&pp->sample);
 	for (uint32_t i = 0; i < s->count; i++)
-		ids[i] = location_of(pp, p, s->items[i]);
-	*known = add(pp, pp->stacks, ids, s->count * sizeof(*ids)) + 1;
+		varint_append(&pp->sample, location_of(pp, p, s->items[i]));
+	*known = add_buf(pp, pp->stacks, &pp->sample) + 1;
 	return *known - 1;
 }
 
@@ -262,28 +264,31 @@ static uint32_t stack_of(struct pprof *pp, const struct profiles *p, int32_t ind
 static uint32_t label_of(struct pprof *pp, const struct profiles *p, struct str key, const struct any_value *value,
 			 struct str unit)
 {
-	struct pprof_label label = { 0 };
+	bool is_number = value->kind == VALUE_INT;
+	uint32_t string = 0, unit_string = 0;
 	struct str text;
 
-	if (value->kind == VALUE_INT) {
-		label.is_number = 1;
-		label.number = value->integer;
-		label.unit = add_text(pp, unit);
+	if (is_number) {
+		unit_string = add_text(pp, unit);
 	} else if (value->kind == VALUE_BOOL) {
-		label.text = add_text(pp, value->boolean ? STR("true") : STR("false"));
+		string = add_text(pp, value->boolean ? STR("true") : STR("false"));
 	} else if (value->kind == VALUE_DOUBLE) {
 		buf_reset(&pp->text);
 		buf_printf(&pp->text, "%.17g", value->real);
-		label.text = add_buf(pp, &pp->text);
+		string = add_buf(pp, pp->strings, &pp->text);
 	} else if (profiles_value_string(p, value, &text)) {
-		label.text = add_text(pp, text);
+		string = add_text(pp, text);
 	}
-	if (!key.len || (!label.is_number && !label.text)) {
+	if (!key.len || (!is_number && !string)) {
 		pp->losses.other_attributes++;
 		return 0;
 	}
-	label.key = add_text(pp, key);
-	return add(pp, pp->labels, &label, sizeof(label)) + 1;
+	buf_reset(&pp->part);
+	pprof_put_number(&pp->part, pprof_Label_key_tag, add_text(pp, key));
+	pprof_put_number(&pp->part, pprof_Label_str_tag, string);
+	pprof_put_number(&pp->part, pprof_Label_num_tag, is_number ? (uint64_t)value->integer : 0);
+	pprof_put_number(&pp->part, pprof_Label_num_unit_tag, unit_string);
+	return add_buf(pp, pp->labels, &pp->part) + 1;
 }
 
 static uint32_t attribute_label(struct pprof *pp, const struct profiles *p, int32_t index)
@@ -301,7 +306,7 @@ static uint32_t attribute_label(struct pprof *pp, const struct profiles *p, int3
 static void put_label(struct buf *key, uint32_t label)
 {
 	if (label)
-		buf_append(key, &label, sizeof(label));
+		varint_append(key, label);
 }
 
 /* A list becomes several labels of one key. */
@@ -321,9 +326,9 @@ static void put_attribute(struct pprof *pp, const struct profiles *p, int32_t in
 	const struct profile_attribute *a = &p->dict.attributes[index];
 
 	if (a->value.kind == VALUE_ARRAY)
-		put_value(pp, p, profiles_string(p, a->key_strindex), &a->value, &pp->sample_key);
+		put_value(pp, p, profiles_string(p, a->key_strindex), &a->value, &pp->sample);
 	else
-		put_label(&pp->sample_key, attribute_label(pp, p, index));
+		put_label(&pp->sample, attribute_label(pp, p, index));
 }
 
 static void put_link(struct pprof *pp, const struct profiles *p, int32_t index)
@@ -340,7 +345,7 @@ static void put_link(struct pprof *pp, const struct profiles *p, int32_t index)
 			snprintf(hex + 2 * j, 3, "%02x", (uint8_t)ids[i].data[j]);
 		value.string = (struct str){ hex, (uint32_t)strlen(hex) };
 		if (hex[0])
-			put_label(&pp->sample_key, label_of(pp, p, keys[i], &value, STR("")));
+			put_label(&pp->sample, label_of(pp, p, keys[i], &value, STR("")));
 	}
 }
 
@@ -381,24 +386,23 @@ static struct measure measure_of(struct pprof *pp, const struct profiles *p, con
 	return m;
 }
 
-static struct pprof_row *row_of(struct pprof *pp)
+/* Adds @weight to the value of sample @index in a column. */
+static void add_value(struct pprof *pp, uint32_t index, uint32_t column, int64_t weight)
 {
-	uint32_t index = add(pp, pp->samples, pp->sample_key.data, pp->sample_key.len);
+	struct pprof_values *values = &pp->values[column];
 
-	if (vec_reach_zero(&pp->rows, &pp->row_cap, index)) {
+	if (vec_reach_zero(&values->items, &values->cap, index))
 		pp->error = -ENOMEM;
-		return NULL;
-	}
-	return &pp->rows[index];
+	else
+		values->items[index] = weights_add(values->items[index], weight);
 }
 
 /* @resource_labels stand in front of the sample's own. */
 static void add_sample(struct pprof *pp, const struct profiles *p, const struct measure *m, const struct sample *s,
 		       const struct buf *resource_labels)
 {
-	uint32_t stack = stack_of(pp, p, s->stack_index);
+	uint32_t stack = stack_of(pp, p, s->stack_index), index;
 	int64_t weight = s->timestamp_count;
-	struct pprof_row *row;
 
 	for (uint32_t i = 0; i < s->value_count; i++)
 		weight = weights_add(i ? weight : 0, s->values[i]);
@@ -406,21 +410,19 @@ static void add_sample(struct pprof *pp, const struct profiles *p, const struct 
 		pp->losses.events += s->timestamp_count ? s->timestamp_count : 1;
 		return;
 	}
-	buf_reset(&pp->sample_key);
-	buf_append(&pp->sample_key, &stack, sizeof(stack));
-	buf_append(&pp->sample_key, resource_labels->data, resource_labels->len);
+	buf_reset(&pp->sample);
+	varint_append(&pp->sample, stack);
+	buf_append(&pp->sample, resource_labels->data, resource_labels->len);
 	for (uint32_t i = 0; i < s->attributes.count; i++)
 		put_attribute(pp, p, s->attributes.items[i]);
 	if (s->link_index)
 		put_link(pp, p, s->link_index);
-	if (pp->sample_key.failed)
-		pp->error = -ENOMEM;
-	row = row_of(pp);
-	if (!row || pp->error)
+	index = add_buf(pp, pp->samples, &pp->sample);
+	if (pp->error)
 		return;
-	row->values[m->column] = weights_add(row->values[m->column], weight);
+	add_value(pp, index, m->column, weight);
 	if (m->time_column < PPROF_MAX_COLUMNS)
-		row->values[m->time_column] = weights_add(row->values[m->time_column], weights_times(weight, m->period));
+		add_value(pp, index, m->time_column, weights_times(weight, m->period));
 	pp->losses.timestamps += s->timestamp_count;
 }
 

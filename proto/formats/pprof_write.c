@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the tables of a pprof profile as protobuf, through nanopb's low-level writers. */
+/* Writes the tables of a pprof profile as protobuf. */
 #include <errno.h>
-#include <pb_encode.h>
 
 #include "base/cleanup.h"
 #include "base/pack/gzip.h"
-#include "base/varint.h"
 #include "proto/formats/formats.h"
 #include "proto/pprof/profile.pb.h"
 #include "proto/formats/pprof_tables.h"
@@ -20,46 +18,6 @@ struct writer {
 	bool failed;
 };
 
-static bool write_to_buf(pb_ostream_t *stream, const pb_byte_t *data, size_t len)
-{
-	struct buf *out = stream->state;
-
-	buf_append(out, data, len);
-	return !out->failed;
-}
-
-static pb_ostream_t stream_on(struct buf *out)
-{
-	return (pb_ostream_t){ .callback = write_to_buf, .state = out, .max_size = SIZE_MAX };
-}
-
-static void put_number(struct buf *out, uint32_t field, uint64_t value)
-{
-	pb_ostream_t stream = stream_on(out);
-
-	if (!value)
-		return;
-	pb_encode_tag(&stream, PB_WT_VARINT, field);
-	pb_encode_varint(&stream, value);
-}
-
-static void put_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
-{
-	pb_ostream_t stream = stream_on(out);
-
-	pb_encode_tag(&stream, PB_WT_STRING, field);
-	pb_encode_string(&stream, data, len);
-}
-
-/* Writes what was put together, and empties it. */
-static void put_part(struct buf *out, uint32_t field, struct buf *part)
-{
-	if (part->failed)
-		out->failed = true;
-	put_bytes(out, field, part->data, part->len);
-	buf_reset(part);
-}
-
 /* Hands over what stands in w->out, if that is more than @most_bytes. */
 static void pass_on(struct writer *w, size_t most_bytes)
 {
@@ -72,38 +30,38 @@ static void pass_on(struct writer *w, size_t most_bytes)
 
 static void put_type(struct writer *w, uint32_t field, const struct pprof_column *c)
 {
-	put_number(&w->part, pprof_ValueType_type_tag, c->type);
-	put_number(&w->part, pprof_ValueType_unit_tag, c->unit);
-	put_part(w->out, field, &w->part);
+	pprof_put_number(&w->part, pprof_ValueType_type_tag, c->type);
+	pprof_put_number(&w->part, pprof_ValueType_unit_tag, c->unit);
+	pprof_put_part(w->out, field, &w->part);
 }
 
-static void put_label_message(const struct pprof *pp, struct writer *w, uint32_t id)
+/* Appends row @index of @table as it stands there; as a submessage, if @field is not 0. */
+static void put_row(struct buf *out, uint32_t field, const struct intern *table, uint32_t index)
 {
-	const struct pprof_label *label = intern_get(pp->labels, id - 1, NULL);
+	size_t len;
+	const void *row = intern_get(table, index, &len);
 
-	put_number(&w->list, pprof_Label_key_tag, label->key);
-	put_number(&w->list, pprof_Label_str_tag, label->text);
-	put_number(&w->list, pprof_Label_num_tag, (uint64_t)label->number);
-	put_number(&w->list, pprof_Label_num_unit_tag, label->unit);
-	put_part(&w->part, pprof_Sample_label_tag, &w->list);
+	if (field)
+		pprof_put_bytes(out, field, row, len);
+	else
+		buf_append(out, row, len);
 }
 
 static void put_sample(const struct pprof *pp, struct writer *w, uint32_t index)
 {
 	uint32_t columns = intern_count(pp->columns);
-	size_t key_len, stack_len;
-	const uint32_t *key = intern_get(pp->samples, index, &key_len);
-	const uint32_t *stack = intern_get(pp->stacks, key[0], &stack_len);
+	size_t len;
+	const uint8_t *at = intern_get(pp->samples, index, &len), *end = at + len;
+	uint64_t stack = 0, label = 0;
 
-	for (size_t i = 0; i < stack_len / sizeof(*stack); i++)
-		varint_append(&w->list, stack[i]);
-	put_part(&w->part, pprof_Sample_location_id_tag, &w->list);
+	at = varint_read(at, end, &stack);
+	put_row(&w->part, pprof_Sample_location_id_tag, pp->stacks, (uint32_t)stack);
 	for (uint32_t i = 0; i < columns && i < PPROF_MAX_COLUMNS; i++)
-		varint_append(&w->list, (uint64_t)pp->rows[index].values[i]);
-	put_part(&w->part, pprof_Sample_value_tag, &w->list);
-	for (size_t i = 1; i < key_len / sizeof(*key); i++)
-		put_label_message(pp, w, key[i]);
-	put_part(w->out, pprof_Profile_sample_tag, &w->part);
+		varint_append(&w->list, index < pp->values[i].cap ? (uint64_t)pp->values[i].items[index] : 0);
+	pprof_put_part(&w->part, pprof_Sample_value_tag, &w->list);
+	while ((at = varint_read(at, end, &label)))
+		put_row(&w->part, pprof_Sample_label_tag, pp->labels, (uint32_t)label - 1);
+	pprof_put_part(w->out, pprof_Profile_sample_tag, &w->part);
 }
 
 static void put_mapping(const struct pprof *pp, struct writer *w, uint32_t index)
@@ -111,18 +69,18 @@ static void put_mapping(const struct pprof *pp, struct writer *w, uint32_t index
 	struct buf *part = &w->part;
 	const struct pprof_mapping *m = intern_get(pp->mappings, index, NULL);
 
-	put_number(part, pprof_Mapping_id_tag, index + 1);
-	put_number(part, pprof_Mapping_memory_start_tag, m->start);
-	put_number(part, pprof_Mapping_memory_limit_tag, m->limit);
-	put_number(part, pprof_Mapping_file_offset_tag, m->offset);
-	put_number(part, pprof_Mapping_filename_tag, m->filename);
-	put_number(part, pprof_Mapping_build_id_tag, m->build_id);
+	pprof_put_number(part, pprof_Mapping_id_tag, index + 1);
+	pprof_put_number(part, pprof_Mapping_memory_start_tag, m->start);
+	pprof_put_number(part, pprof_Mapping_memory_limit_tag, m->limit);
+	pprof_put_number(part, pprof_Mapping_file_offset_tag, m->offset);
+	pprof_put_number(part, pprof_Mapping_filename_tag, m->filename);
+	pprof_put_number(part, pprof_Mapping_build_id_tag, m->build_id);
 	/* These flags keep pprof from looking for more symbols. */
-	put_number(part, pprof_Mapping_has_functions_tag, 1);
-	put_number(part, pprof_Mapping_has_filenames_tag, 1);
-	put_number(part, pprof_Mapping_has_line_numbers_tag, 1);
-	put_number(part, pprof_Mapping_has_inline_frames_tag, 1);
-	put_part(w->out, pprof_Profile_mapping_tag, part);
+	pprof_put_number(part, pprof_Mapping_has_functions_tag, 1);
+	pprof_put_number(part, pprof_Mapping_has_filenames_tag, 1);
+	pprof_put_number(part, pprof_Mapping_has_line_numbers_tag, 1);
+	pprof_put_number(part, pprof_Mapping_has_inline_frames_tag, 1);
+	pprof_put_part(w->out, pprof_Profile_mapping_tag, part);
 }
 
 /* The rank of @m in the order of mappings: the first counts as the program, and one without a file (the kernel) is none. */
@@ -140,12 +98,12 @@ static int rank_of(const struct pprof *pp, const struct pprof_mapping *m)
  * first: it has a number of its own, and no location. */
 static void put_no_program(const struct pprof *pp, struct writer *w)
 {
-	put_number(&w->part, pprof_Mapping_id_tag, intern_count(pp->mappings) + 1);
-	put_number(&w->part, pprof_Mapping_has_functions_tag, 1);
-	put_number(&w->part, pprof_Mapping_has_filenames_tag, 1);
-	put_number(&w->part, pprof_Mapping_has_line_numbers_tag, 1);
-	put_number(&w->part, pprof_Mapping_has_inline_frames_tag, 1);
-	put_part(w->out, pprof_Profile_mapping_tag, &w->part);
+	pprof_put_number(&w->part, pprof_Mapping_id_tag, intern_count(pp->mappings) + 1);
+	pprof_put_number(&w->part, pprof_Mapping_has_functions_tag, 1);
+	pprof_put_number(&w->part, pprof_Mapping_has_filenames_tag, 1);
+	pprof_put_number(&w->part, pprof_Mapping_has_line_numbers_tag, 1);
+	pprof_put_number(&w->part, pprof_Mapping_has_inline_frames_tag, 1);
+	pprof_put_part(w->out, pprof_Profile_mapping_tag, &w->part);
 }
 
 static void put_mappings(const struct pprof *pp, struct writer *w)
@@ -158,34 +116,13 @@ static void put_mappings(const struct pprof *pp, struct writer *w)
 				put_mapping(pp, w, i);
 }
 
-static void put_location(const struct pprof *pp, struct writer *w, uint32_t index)
+/* A location or a function: the id is the first field of each. */
+static void put_with_id(struct writer *w, uint32_t field, const struct intern *table, uint32_t index)
 {
-	const struct pprof_location *l = intern_get(pp->locations, index, NULL);
-	const struct pprof_line *line = (const void *)(l + 1);
-
-	put_number(&w->part, pprof_Location_id_tag, index + 1);
-	put_number(&w->part, pprof_Location_mapping_id_tag, l->mapping);
-	put_number(&w->part, pprof_Location_address_tag, l->address);
-	for (uint32_t i = 0; i < l->line_count; i++, line++) {
-		put_number(&w->list, pprof_Line_function_id_tag, line->function);
-		put_number(&w->list, pprof_Line_line_tag, (uint64_t)line->line);
-		put_number(&w->list, pprof_Line_column_tag, (uint64_t)line->column);
-		put_part(&w->part, pprof_Location_line_tag, &w->list);
-	}
-	put_number(&w->part, pprof_Location_is_folded_tag, l->is_folded);
-	put_part(w->out, pprof_Profile_location_tag, &w->part);
-}
-
-static void put_function(const struct pprof *pp, struct writer *w, uint32_t index)
-{
-	const struct pprof_function *f = intern_get(pp->functions, index, NULL);
-
-	put_number(&w->part, pprof_Function_id_tag, index + 1);
-	put_number(&w->part, pprof_Function_name_tag, f->name);
-	put_number(&w->part, pprof_Function_system_name_tag, f->system_name);
-	put_number(&w->part, pprof_Function_filename_tag, f->filename);
-	put_number(&w->part, pprof_Function_start_line_tag, (uint64_t)f->start_line);
-	put_part(w->out, pprof_Profile_function_tag, &w->part);
+	_Static_assert((int)pprof_Location_id_tag == (int)pprof_Function_id_tag, "one field for both");
+	pprof_put_number(&w->part, pprof_Location_id_tag, index + 1);
+	put_row(&w->part, 0, table, index);
+	pprof_put_part(w->out, field, &w->part);
 }
 
 /* The kind of sample that is shown when nobody chooses: CPU time where there is any, else the first. pprof would show the
@@ -207,21 +144,21 @@ static void put_whole(const struct pprof *pp, struct writer *w)
 {
 	struct buf *out = w->out;
 
-	put_number(out, pprof_Profile_drop_frames_tag, pp->drop_frames);
-	put_number(out, pprof_Profile_keep_frames_tag, pp->keep_frames);
+	pprof_put_number(out, pprof_Profile_drop_frames_tag, pp->drop_frames);
+	pprof_put_number(out, pprof_Profile_keep_frames_tag, pp->keep_frames);
 	if (pp->start_ns != UINT64_MAX) {
-		put_number(out, pprof_Profile_time_nanos_tag, pp->start_ns);
-		put_number(out, pprof_Profile_duration_nanos_tag, pp->end_ns - pp->start_ns);
+		pprof_put_number(out, pprof_Profile_time_nanos_tag, pp->start_ns);
+		pprof_put_number(out, pprof_Profile_duration_nanos_tag, pp->end_ns - pp->start_ns);
 	}
 	if (pp->period)
 		put_type(w, pprof_Profile_period_type_tag, &pp->period_type);
-	put_number(out, pprof_Profile_period_tag, (uint64_t)pp->period);
+	pprof_put_number(out, pprof_Profile_period_tag, (uint64_t)pp->period);
 	for (uint32_t i = 0; i < intern_count(pp->comments); i++)
 		varint_append(&w->list, *(const uint32_t *)intern_get(pp->comments, i, NULL));
 	if (w->list.len)
-		put_part(out, pprof_Profile_comment_tag, &w->list);
-	put_number(out, pprof_Profile_default_sample_type_tag, default_type(pp));
-	put_number(out, pprof_Profile_doc_url_tag, pp->doc_url);
+		pprof_put_part(out, pprof_Profile_comment_tag, &w->list);
+	pprof_put_number(out, pprof_Profile_default_sample_type_tag, default_type(pp));
+	pprof_put_number(out, pprof_Profile_doc_url_tag, pp->doc_url);
 }
 
 /* Writes the message, and frees the writer's parts. 0 or -ENOMEM. */
@@ -233,15 +170,11 @@ static int write_message(const struct pprof *pp, struct writer *w)
 		put_sample(pp, w, i);
 	put_mappings(pp, w);
 	for (uint32_t i = 0; i < intern_count(pp->locations); i++, pass_on(w, PIECE_BYTES))
-		put_location(pp, w, i);
+		put_with_id(w, pprof_Profile_location_tag, pp->locations, i);
 	for (uint32_t i = 0; i < intern_count(pp->functions); i++, pass_on(w, PIECE_BYTES))
-		put_function(pp, w, i);
-	for (uint32_t i = 0; i < intern_count(pp->strings); i++, pass_on(w, PIECE_BYTES)) {
-		size_t len;
-		const void *text = intern_get(pp->strings, i, &len);
-
-		put_bytes(w->out, pprof_Profile_string_table_tag, text, len);
-	}
+		put_with_id(w, pprof_Profile_function_tag, pp->functions, i);
+	for (uint32_t i = 0; i < intern_count(pp->strings); i++, pass_on(w, PIECE_BYTES))
+		put_row(w->out, pprof_Profile_string_table_tag, pp->strings, i);
 	put_whole(pp, w);
 	pass_on(w, 0);
 	w->failed |= w->part.failed || w->list.failed;
