@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes lie in one array. An only child is found through its parent; others in one hash table, which most nodes are thus not
- * in. At most 3/4 of the table's places are taken.
+ * Nodes lie in one array, a mapping, so that a large one grows without a copy and is gone once it is freed. An only child is
+ * found through its parent; others in one hash table, which most nodes are thus not in. At most 3/4 of the table's places
+ * are taken.
  */
 #include "proto/sums/call_tree.h"
 
@@ -9,27 +10,37 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/vec.h"
 
 enum { FIRST_NODES = 1024 };
 
+static int grow_nodes(struct call_tree *t)
+{
+	uint32_t cap = t->cap ? t->cap < UINT32_MAX / 2 ? t->cap * 2 : UINT32_MAX : FIRST_NODES;
+	int err = cap == t->cap ? -ENOMEM : memory_zeros_reach(&t->mapping, cap * sizeof(*t->nodes));
+
+	if (err)
+		return err;
+	t->nodes = t->mapping.at;
+	t->cap = cap;
+	return 0;
+}
+
 int call_tree_init(struct call_tree *t)
 {
-	*t = (struct call_tree){ .count = 1, .cap = FIRST_NODES, .edge_cap = FIRST_NODES };
-	t->nodes = calloc(t->cap, sizeof(*t->nodes));
+	*t = (struct call_tree){ .count = 1, .edge_cap = FIRST_NODES };
 	t->edges = calloc(t->edge_cap, sizeof(*t->edges));
-	return t->nodes && t->edges ? 0 : -ENOMEM;
+	return t->edges ? grow_nodes(t) : -ENOMEM;
 }
 
 void call_tree_fini(struct call_tree *t)
 {
-	free(t->nodes);
+	memory_zeros_fini(&t->mapping);
 	free(t->edges);
 }
 
 size_t call_tree_memory_bytes(const struct call_tree *t)
 {
-	return t->cap * sizeof(*t->nodes) + t->edge_cap * sizeof(*t->edges);
+	return t->count * sizeof(*t->nodes) + t->edge_cap * sizeof(*t->edges);
 }
 
 /* --- finding --- */
@@ -77,7 +88,7 @@ static int add_child(struct call_tree *t, uint32_t parent, uint64_t key, uint32_
 {
 	const uint32_t first = t->nodes[parent].child, node = t->count;
 
-	if (vec_reach(&t->nodes, &t->cap, node) || (t->edge_count + 2 > t->edge_cap / 4 * 3 && grow_edges(t)))
+	if ((node == t->cap && grow_nodes(t)) || (t->edge_count + 2 > t->edge_cap / 4 * 3 && grow_edges(t)))
 		return -ENOMEM;
 	if (first && !t->nodes[first].sibling)
 		put_edge(t, first);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "proto/weights.h"
 
 struct call_node {
@@ -27,7 +28,8 @@ struct call_tree {
 	struct call_node *nodes; /* by number; 0 is the root, a child's number is above its parent's; they move */
 	uint32_t count, cap;
 	/* private to call_tree.c */
-	uint32_t *edges; /* hash table by parent and key of the nodes that have siblings; 0: free */
+	struct memory_zeros mapping; /* of the nodes; owned */
+	uint32_t *edges;	     /* hash table by parent and key of the nodes that have siblings; 0: free */
 	uint32_t edge_count, edge_cap;
 };
 
