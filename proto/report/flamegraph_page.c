@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The page holds the whole tree, in pre-order and by columns, as JSON in a script element that is not run; its own scripts
- * draw from that. Names stand there once. JSON's strings are the only place where '<' can come from, and it is escaped
- * there, so that nothing in a name can end the element.
+ * draw from that. Only its names are held in memory beside the output. Names stand there once. JSON's strings are the only
+ * place where '<' can come from, and it is escaped there, so that nothing in a name can end the element.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,21 +23,19 @@ EMBED(flamegraph_plain_js, "proto/report/flamegraph_plain.js");
 
 enum { INLINED = 8 }; /* beside the kind; as in flamegraph_plain.js */
 
-struct columns {
-	struct buf name, depth, self, second, kind; /* "1,2,3," */
-};
+/* The arrays of numbers that tell the tree, one for each node in pre-order. */
+enum column { COLUMN_NAME, COLUMN_DEPTH, COLUMN_SELF, COLUMN_SECOND, COLUMN_KIND, COLUMNS };
+static const char *const column_names[COLUMNS] = { "name", "depth", "self", "second", "kind" };
 
 static void put_number(struct buf *out, uint64_t n)
 {
-	char text[DIGITS_MAX + 1], *end = digits_u64(text, n);
+	char text[DIGITS_MAX];
 
-	*end++ = ',';
-	buf_append(out, text, (size_t)(end - text));
+	buf_append(out, text, (size_t)(digits_u64(text, n) - text));
 }
 
-static int gather(struct tree *t, struct intern *names, struct columns *c)
+static int number_names(struct tree *t, const struct call_node *root, struct intern *names)
 {
-	const struct call_node *root = tree_root_by_name(t);
 	uint32_t depth = 0, name;
 
 	for (const struct call_node *n = root; n; n = call_next(root, n, &depth)) {
@@ -46,28 +44,51 @@ static int gather(struct tree *t, struct intern *names, struct columns *c)
 		/* "" is the root and nothing else: a frame has a name or an address */
 		if (intern_add(names, text, strlen(text), &name) < 0)
 			return -ENOMEM;
-		put_number(&c->name, name);
-		put_number(&c->depth, depth);
-		put_number(&c->self, tree_self(n));
-		put_number(&c->second, (uint64_t)n->self[1]);
-		put_number(&c->kind, n->kind | (n->is_inlined ? INLINED : 0));
 	}
-	return c->name.failed || c->depth.failed || c->self.failed || c->second.failed || c->kind.failed ? -ENOMEM : 0;
+	return 0;
 }
 
-static void put_column(struct buf *out, const char *name, const struct buf *column)
+static uint64_t number_of(struct tree *t, const struct intern *names, const struct call_node *n, uint32_t depth,
+			  enum column column)
 {
-	buf_printf(out, "%s\"%s\":[", out->data[out->len - 1] == '{' ? "" : ",", name);
-	buf_append(out, column->data, column->len - 1); /* all but the last comma */
+	const char *text = tree_name(t, n);
+	uint32_t name = 0;
+
+	switch (column) {
+	case COLUMN_NAME:
+		intern_find(names, text, strlen(text), &name);
+		return name;
+	case COLUMN_DEPTH:
+		return depth;
+	case COLUMN_SELF:
+		return tree_self(n);
+	case COLUMN_SECOND:
+		return (uint64_t)n->self[1];
+	default:
+		return n->kind | (n->is_inlined ? INLINED : 0);
+	}
+}
+
+static void put_column(struct buf *out, struct tree *t, const struct call_node *root, const struct intern *names,
+		       enum column column)
+{
+	uint32_t depth = 0;
+
+	buf_printf(out, "%s\"%s\":[", column ? "," : "", column_names[column]);
+	for (const struct call_node *n = root; n; n = call_next(root, n, &depth)) {
+		if (n != root)
+			buf_putc(out, ',');
+		put_number(out, number_of(t, names, n, depth, column));
+	}
 	buf_putc(out, ']');
 }
 
-static int put_names(struct buf *out, const struct intern *names)
+static void put_names(struct buf *out, const struct intern *names)
 {
-	AUTO(buf_fini) struct buf text = BUF_EMPTY, shades = BUF_EMPTY;
 	struct json j;
 
-	json_init(&j, &text, 0);
+	buf_puts(out, "\"names\":");
+	json_init(&j, out, 0);
 	j.html_safe = true;
 	json_array_begin(&j);
 	for (uint32_t i = 0; i < intern_count(names); i++) {
@@ -75,53 +96,50 @@ static int put_names(struct buf *out, const struct intern *names)
 		const char *name = intern_get(names, i, &len);
 
 		json_string_n(&j, i ? name : "all", i ? len : strlen("all"));
-		put_number(&shades, flamegraph_shade(name, len));
 	}
 	json_array_end(&j);
-	if (text.failed || shades.failed)
-		return -ENOMEM;
-	buf_puts(out, "\"names\":");
-	buf_append(out, text.data, text.len);
-	put_column(out, "shades", &shades);
-	return 0;
+	buf_puts(out, ",\"shades\":");
+	for (uint32_t i = 0; i < intern_count(names); i++) {
+		size_t len;
+		const char *name = intern_get(names, i, &len);
+
+		buf_putc(out, i ? ',' : '[');
+		put_number(out, flamegraph_shade(name, len));
+	}
+	buf_putc(out, ']');
 }
 
 /* Writes the data of the page's own script, before the names, to which it may add. */
 static int put_look(struct buf *out, const struct flamegraph_page *page, struct intern *names)
 {
-	AUTO(buf_fini) struct buf text = BUF_EMPTY;
 	struct json j;
 	int err = 0;
 
-	json_init(&j, &text, 0);
+	buf_puts(out, "\"look\":");
+	json_init(&j, out, 0);
 	j.html_safe = true;
 	json_object_begin(&j);
 	if (page->data)
 		err = page->data(page->arg, names, &j);
 	json_object_end(&j);
-	buf_puts(out, "\"look\":");
-	buf_append(out, text.data, text.len);
-	return err ? err : text.failed ? -ENOMEM : 0;
+	return err;
 }
 
-static int put_data(struct buf *out, const struct flamegraph_page *page, struct intern *names, const struct columns *c)
+static int put_data(struct buf *out, const struct flamegraph_page *page, struct tree *t, struct intern *names)
 {
-	int err;
+	const struct call_node *root = tree_root_by_name(t);
+	int err = number_names(t, root, names);
 
 	buf_puts(out, "{");
-	err = put_look(out, page, names);
-	buf_puts(out, ",");
-	if (!err)
-		err = put_names(out, names);
+	err = err ? err : put_look(out, page, names);
 	if (err)
 		return err;
+	buf_puts(out, ",");
+	put_names(out, names);
 	buf_puts(out, ",\"tree\":{");
-	put_column(out, "name", &c->name);
-	put_column(out, "depth", &c->depth);
-	put_column(out, "self", &c->self);
-	if (page->has_sides)
-		put_column(out, "second", &c->second);
-	put_column(out, "kind", &c->kind);
+	for (enum column i = 0; i < COLUMNS; i++)
+		if (i != COLUMN_SECOND || page->has_sides)
+			put_column(out, t, root, names, i);
 	buf_puts(out, "}}");
 	return 0;
 }
@@ -163,25 +181,19 @@ int flamegraph_write_html_as(struct tree *t, const struct flamegraph_page *page,
 {
 	AUTO(buf_fini) struct buf title = BUF_EMPTY;
 	struct intern *names = intern_new();
-	struct columns c = { .name = BUF_EMPTY };
-	int err = names ? gather(t, names, &c) : -ENOMEM;
+	int err = names ? 0 : -ENOMEM;
 
 	page->title(page->arg, &title);
 	if (!err) {
 		put_head(out, buf_text(&title), page->table_head);
 		buf_puts(out, "<script id=\"data\" type=\"application/json\">");
-		err = put_data(out, page, names, &c);
+		err = put_data(out, page, t, names);
 		buf_puts(out, "</script>\n<script>\n");
 		buf_append(out, page->script, page->script_len);
 		buf_append(out, flamegraph_page_js, EMBEDDED_LEN(flamegraph_page_js));
 		buf_puts(out, "</script>\n</body>\n</html>\n");
 	}
 	intern_free(names);
-	buf_fini(&c.name);
-	buf_fini(&c.depth);
-	buf_fini(&c.self);
-	buf_fini(&c.second);
-	buf_fini(&c.kind);
 	return err ? err : out->failed || title.failed ? -ENOMEM : 0;
 }
 
