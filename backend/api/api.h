@@ -34,8 +34,8 @@ struct api_export {
 	/* Bytes that the file has in memory and on disk. */
 	size_t (*held_bytes)(const struct api_file *file);
 	/* Writes the file to @out, which is empty; nothing may be added afterwards. *@is_on_disk_ret: all of it is in @disk
-	 * instead. 0 or -errno. */
-	int (*write)(struct api_file *file, struct buf *out, bool *is_on_disk_ret);
+	 * instead, with which @file has at most @most_bytes. 0, -ENOMEM (that is too little, too) or another -errno. */
+	int (*write)(struct api_file *file, size_t most_bytes, struct buf *out, bool *is_on_disk_ret);
 	void (*free)(struct api_file *file); /* accepts NULL */
 };
 

@@ -30,6 +30,7 @@ enum {
 	HTTP_CONFLICT = 409,
 	HTTP_INTERNAL_ERROR = 500,
 	HTTP_UNAVAILABLE = 503,
+	HTTP_NO_ROOM = 507,
 };
 
 /* `debug` is ignored, as programs in Go do with profiles of CPU time. */
@@ -199,6 +200,10 @@ static unsigned explain(const struct api_call *call, int err, const char **text_
 		metric_add(call->api->too_large, 1);
 		*text_ret = "no memory for this now: ask for a shorter range or fewer series";
 		return HTTP_UNAVAILABLE;
+	case -ENOSPC:
+	case -EDQUOT:
+		*text_ret = "no room on the store's disk for this: ask for a shorter range or fewer series";
+		return HTTP_NO_ROOM;
 	case -EBADMSG:
 		*text_ret = "the store is damaged there: see the log, and 'hearth store verify'";
 		return HTTP_INTERNAL_ERROR;

@@ -65,7 +65,7 @@ static int write_selection(struct api_call *call, const char *format)
 		download.disk = open(call->api->folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	err = err ? err : exports->begin(format, download.disk, &download.file);
 	err = err ? err : call->ctx.store->read->export(call->ctx.store, &q.sel, take_piece, &download);
-	err = err ? err : exports->write(download.file, &answer->body, &is_on_disk);
+	err = err ? err : exports->write(download.file, call->api->config.memory_bytes, &answer->body, &is_on_disk);
 	if (err)
 		return err;
 	if (is_on_disk) {

@@ -3,7 +3,8 @@
  * The selected part of the store comes in pieces, each with a dictionary of its own; a file has one. A format that is a sum
  * of samples takes each piece as it comes. For the others one piece is written as it is, and several are joined as in a
  * capture on disk: a stream of messages whose dictionaries continue one another, which is one message, too. Only that stream
- * is kept between them; of a file that is this stream, on disk. Runs on the query thread.
+ * is kept between them; of a file that is this stream, on disk. A sum's file goes to disk while it is written, if it is more
+ * than a piece. Runs on the query thread.
  */
 #include "cmd/files/exports.h"
 
@@ -12,7 +13,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/io.h"
 #include "cmd/files/formats.h"
 #include "proto/otlp/otlp.h"
 #include "proto/profiles_builder.h"
@@ -22,8 +22,8 @@ struct api_file {
 	void *sum;	       /* owned; NULL: the format is none */
 	struct profiles *only; /* the first piece, a reference, until there is a second one */
 	struct buf stream;     /* of the pieces, unless there is only one: what is not on disk of it */
-	int disk;	       /* borrowed; -1: there is none */
-	size_t disk_bytes;
+	struct buf_file disk;
+	bool has_disk;
 	struct otlp_continuation cont;
 };
 
@@ -36,7 +36,8 @@ static int file_begin(const char *name, int disk, struct api_file **ret)
 		return format ? -ENOMEM : -EINVAL;
 	f->format = format;
 	f->stream = BUF_EMPTY;
-	f->disk = format == &format_otlp ? disk : -1;
+	f->disk = (struct buf_file){ .fd = disk, .most_bytes = UINT64_MAX };
+	f->has_disk = disk >= 0 && (format->sum || format == &format_otlp);
 	f->sum = format->sum ? format->sum->make() : NULL;
 	if (format->sum && !f->sum) {
 		free(f);
@@ -46,16 +47,14 @@ static int file_begin(const char *name, int disk, struct api_file **ret)
 	return 0;
 }
 
-/* Puts the stream on disk, where it is to be. */
-static int put_on_disk(struct api_file *f)
+/* Puts what a writer has left in @b on disk, where it is to be. */
+static int put_on_disk(struct api_file *f, struct buf *b)
 {
-	int err = f->stream.failed ? -ENOMEM : 0;
+	int err;
 
-	if (f->disk < 0 || err)
-		return err;
-	err = io_write_all(f->disk, f->stream.data, f->stream.len);
-	f->disk_bytes += f->stream.len;
-	buf_reset(&f->stream);
+	b->file = &f->disk;
+	err = buf_flush(b);
+	b->file = NULL; /* the encoder of messages looks back */
 	return err;
 }
 
@@ -65,7 +64,7 @@ static int file_add(struct api_file *f, struct profiles *p)
 
 	if (f->sum)
 		return f->format->sum->add(f->sum, p);
-	if (!f->only && !f->stream.len && !f->disk_bytes) {
+	if (!f->only && !f->stream.len && !f->disk.bytes) {
 		f->only = profiles_get(p);
 		return 0;
 	}
@@ -74,12 +73,12 @@ static int file_add(struct api_file *f, struct profiles *p)
 	profiles_put(f->only);
 	f->only = NULL;
 	err = err ? err : otlp_encode(p, &f->cont, &f->stream);
-	return err ? err : put_on_disk(f);
+	return err || !f->has_disk ? err : put_on_disk(f, &f->stream);
 }
 
 static size_t file_held_bytes(const struct api_file *f)
 {
-	return f->disk_bytes + f->stream.cap + (f->sum ? f->format->sum->memory_bytes(f->sum) : 0) +
+	return f->disk.bytes + f->stream.cap + (f->sum ? f->format->sum->memory_bytes(f->sum) : 0) +
 	       (f->only ? profiles_memory_bytes(f->only) : 0);
 }
 
@@ -105,16 +104,34 @@ static int read_stream(struct api_file *f)
 	return err;
 }
 
-static int file_write(struct api_file *f, struct buf *out, bool *is_on_disk_ret)
+static int write_sum(struct api_file *f, size_t most_bytes, struct buf *out, struct buf *left_out)
+{
+	size_t held = file_held_bytes(f);
+	int err;
+
+	if (f->has_disk) {
+		f->disk.most_bytes = most_bytes > held ? most_bytes - held : 0;
+		out->file = &f->disk;
+	}
+	err = f->format->sum->write(f->sum, f->format, out, left_out);
+	out->file = NULL;
+	if (f->disk.error || err || !f->disk.bytes)
+		return f->disk.error ? f->disk.error : err;
+	err = put_on_disk(f, out);
+	buf_fini(out);
+	return err;
+}
+
+static int file_write(struct api_file *f, size_t most_bytes, struct buf *out, bool *is_on_disk_ret)
 {
 	AUTO(buf_fini) struct buf left_out = BUF_EMPTY;
 	int err = 0;
 
-	*is_on_disk_ret = f->disk_bytes;
-	if (f->disk_bytes)
-		return 0;
 	if (f->sum)
-		return f->format->sum->write(f->sum, f->format, out, &left_out);
+		err = write_sum(f, most_bytes, out, &left_out);
+	*is_on_disk_ret = f->disk.bytes;
+	if (f->sum || f->disk.bytes)
+		return err;
 	if (f->stream.len && f->format == &format_otlp) {
 		buf_fini(out);
 		*out = f->stream;

@@ -304,8 +304,9 @@ static size_t export_bytes(const struct api_file *file)
 	return file->bytes;
 }
 
-static int export_write(struct api_file *file, struct buf *out, bool *is_on_disk_ret)
+static int export_write(struct api_file *file, size_t most_bytes, struct buf *out, bool *is_on_disk_ret)
 {
+	(void)most_bytes;
 	*is_on_disk_ret = false;
 	buf_printf(out, "%zu in %s", file->pieces, file->format);
 	return 0;

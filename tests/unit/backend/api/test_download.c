@@ -20,6 +20,7 @@ static struct {
 static struct {
 	char format[32];
 	size_t added, count; /* of pieces: all, those of a file that was written */
+	size_t most_bytes;   /* that the last file might have */
 	int files;	     /* begun and not freed */
 	int disk;	     /* of the last file */
 	bool is_on_disk;     /* as files are from now on */
@@ -93,8 +94,9 @@ static size_t file_bytes(const struct api_file *file)
 	return file->pieces * PIECE_BYTES;
 }
 
-static int write_file(struct api_file *file, struct buf *out, bool *is_on_disk_ret)
+static int write_file(struct api_file *file, size_t most_bytes, struct buf *out, bool *is_on_disk_ret)
 {
+	written.most_bytes = most_bytes;
 	written.count = file->pieces;
 	*is_on_disk_ret = written.is_on_disk;
 	if (written.is_on_disk)
@@ -259,6 +261,7 @@ static void test_too_much(void **state)
 	exported.pieces = 2;
 	answer = answer_to("/api/v1/export", some_time, 3, false);
 	check_text(&answer, 200, "2 pieces");
+	assert_int_equal(written.most_bytes, 2 * PIECE_BYTES);
 	exported.pieces = 5;
 	written.added = 0;
 	answer = answer_to("/api/v1/export", some_time, 3, false);
@@ -310,7 +313,7 @@ static void test_on_disk(void **state)
 	written.err = -ENOSPC;
 	answer = answer_to("/api/v1/export", some_time, 3, false);
 	assert_false(is_open(written.disk));
-	check_text(&answer, 500, strerror(ENOSPC));
+	check_text(&answer, 507, "no room on the store's disk for this");
 	written.err = 0;
 	written.is_on_disk = false;
 	answer = answer_to("/api/v1/export", some_time, 3, false);

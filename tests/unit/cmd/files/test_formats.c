@@ -205,7 +205,7 @@ static bool write_file_on(int disk, const char *format, struct profiles *const *
 		assert_true(exports.held_bytes(file) > least);
 		least = i ? exports.held_bytes(file) - 1 : 0; /* the model of one is larger than the stream of two */
 	}
-	assert_int_equal(exports.write(file, out, &is_on_disk), 0);
+	assert_int_equal(exports.write(file, SIZE_MAX, out, &is_on_disk), 0);
 	if (is_on_disk) {
 		off_t end = lseek(disk, 0, SEEK_END);
 
@@ -255,8 +255,8 @@ static void test_export(void **state)
 		profiles_put(pieces[i]);
 }
 
-/* Where there is a file for it, OTLP of several pieces is on disk, the same as without; other formats never are. A full disk
- * is told. */
+/* Where there is a file for it, OTLP of several pieces is on disk, the same as without; a small sum is not. A full disk is
+ * told. */
 static void test_export_on_disk(void **state)
 {
 	struct profiles *pieces[] = { make("one", 2), make("two", 3), make("one", 5) };
@@ -282,6 +282,73 @@ static void test_export_on_disk(void **state)
 	exports.free(file);
 	for (size_t i = 0; i < ARRAY_LEN(pieces); i++)
 		profiles_put(pieces[i]);
+	close(disk);
+	close(full);
+}
+
+enum { MANY_FUNCTIONS = 4000, NAME_BYTES = 400 };
+
+/* One piece, of which each sum's file is more than stays in memory. */
+static struct profiles *make_large(void)
+{
+	static const struct builder_profile_spec spec = { "hearth",	 "1",	   "samples", "count", "cpu",
+							  "nanoseconds", 50000000, NULL,      0 };
+	struct builder *b = builder_new();
+	uint32_t profile = builder_profile(b, builder_resource(b, NULL, 0), &spec), dice = 1;
+	struct profiles *p;
+
+	for (unsigned i = 0; i < MANY_FUNCTIONS; i++) {
+		char name[NAME_BYTES + 1] = "";
+		struct profile_line line;
+		int32_t at;
+
+		for (unsigned k = 0; k < NAME_BYTES; k++) {
+			dice = dice * 1664525 + 1013904223;
+			name[k] = (char)('a' + (dice >> 24) % 26);
+		}
+		line = (struct profile_line){ builder_function(b, builder_string_z(b, name), 0, 0, 10), 12, 0 };
+		at = builder_location(b, 0, 0x1100, &line, 1, NULL, 0);
+		builder_event(b, profile, builder_stack(b, &at, 1), NULL, 0, 0, 1000, false, 0);
+	}
+	assert_int_equal(builder_freeze(b, 1, 2, &p), 0);
+	builder_free(b);
+	return p;
+}
+
+/* A sum's file is put on disk while it is written, the same as in memory. Not more than it may have, and a full disk is
+ * told. */
+static void test_sums_on_disk(void **state)
+{
+	static const char *const formats[] = { "folded", "svg", "html", "pprof" };
+	struct profiles *p = make_large();
+	int disk = memfd_create("test", MFD_CLOEXEC), full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+		AUTO(buf_fini) struct buf plain = BUF_EMPTY;
+		AUTO(buf_fini) struct buf from_disk = BUF_EMPTY;
+		bool is_on_disk;
+		struct api_file *file;
+
+		write_file(formats[i], &p, 1, &plain);
+		assert_true(write_file_on(disk, formats[i], &p, 1, &from_disk));
+		assert_int_equal(plain.len, from_disk.len);
+		assert_memory_equal(plain.data, from_disk.data, plain.len);
+		buf_fini(&from_disk);
+		for (unsigned is_small = 0; is_small < 2; is_small++) {
+			assert_int_equal(exports.begin(formats[i], is_small ? disk : full, &file), 0);
+			assert_int_equal(exports.add(file, p), 0);
+			assert_int_equal(exports.write(file, is_small ? exports.held_bytes(file) + plain.len - 1 : SIZE_MAX,
+						       &from_disk, &is_on_disk),
+					 is_small ? -ENOMEM : -ENOSPC);
+			assert_null(from_disk.file);
+			buf_fini(&from_disk);
+			exports.free(file);
+		}
+		assert_int_equal(ftruncate(disk, 0), 0);
+		assert_int_equal(lseek(disk, 0, SEEK_SET), 0);
+	}
+	profiles_put(p);
 	close(disk);
 	close(full);
 }
@@ -321,6 +388,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_failures, setup, teardown),
 		cmocka_unit_test(test_export),
 		cmocka_unit_test(test_export_on_disk),
+		cmocka_unit_test(test_sums_on_disk),
 		cmocka_unit_test(test_content_types),
 	};
 
