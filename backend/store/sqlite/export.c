@@ -393,6 +393,7 @@ int store_export(struct store *s, const struct store_selection *sel, int (*fn)(v
 	int err = scan_begin(&scan, s, sel, sel->kind == NULL), more = 0;
 
 	while (!err && (more = scan_next(&scan)) > 0) {
+		names_refresh_sets(scan.s->names);
 		err = export_block(&x, fn, arg);
 		if (err != -EBADMSG)
 			continue;

@@ -49,7 +49,7 @@ static int add_set(struct key_list *t, struct scan *scan, uint32_t id)
 		return is_new;
 	set = names_set(scan->s->names, id, &err);
 	for (uint32_t i = 0; set && i < set->count && !err; i++)
-		err = add_key(t, set->labels[i].key);
+		err = add_key(t, set->labels[i]->key);
 	return err;
 }
 
@@ -244,7 +244,7 @@ static int tell_resource(void *arg, const char *number, int64_t weight, uint64_t
 	if (err || !items)
 		return err ? err : -ENOMEM;
 	for (; labels.count < set->count; labels.count++) {
-		const struct name_label *label = &set->labels[labels.count];
+		const struct name_label *label = set->labels[labels.count];
 
 		items[labels.count] = (struct key_value){
 			.key = { label->key, (uint32_t)strlen(label->key) },

@@ -269,8 +269,8 @@ static int make_set(struct thinning *t, uint32_t set, uint32_t *ret)
 	if (!numbers)
 		return err == -EBADMSG ? 0 : err ? err : -ENOMEM;
 	for (uint32_t i = 0; i < labels->count; i++)
-		if (!is_lost(labels->labels[i].key))
-			numbers[count++] = labels->labels[i].attribute;
+		if (!is_lost(labels->labels[i]->key))
+			numbers[count++] = labels->labels[i]->attribute;
 	*ret = count == labels->count ? set : count ? keep_list(&t->w->keep, KEPT_SET, numbers, count) : 0;
 	return count && !*ret ? -ENOMEM : 0;
 }

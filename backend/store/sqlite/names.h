@@ -14,10 +14,10 @@ struct name_label {
 	uint32_t attribute;	 /* its number */
 };
 
-/* A list of labels. */
+/* A list of labels, which sets share. */
 struct name_set {
 	uint32_t count;
-	struct name_label labels[];
+	const struct name_label *labels[];
 };
 
 struct name_origin {
@@ -66,6 +66,9 @@ void names_rest(struct store_names *n, bool is_idle);
 
 /* Called at a question's start: caches that grew beyond their bounds are emptied. Pointers from before are gone. */
 void names_refresh(struct store_names *n);
+
+/* The same of sets alone, for a long question that keeps no pointers to sets and labels. */
+void names_refresh_sets(struct store_names *n);
 
 /* Each gives NULL with *@err set when it is not in the store (-EBADMSG) or cannot be read. */
 const char *names_string(struct store_names *n, uint32_t id, int *err); /* 0 is "" */

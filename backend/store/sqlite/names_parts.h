@@ -80,6 +80,7 @@ struct store_names {
 	struct map given;		  /* frame -> struct given_name */
 	uint64_t given_version;		  /* the store's names_version of those */
 	struct map sets, series, origins; /* number + 1 -> struct name_set *, ... */
+	struct map labels;		  /* attribute's number + 1 -> struct name_label *: of the sets */
 	struct run_cache frames, nodes;
 	struct list_run list_runs[3][LIST_RUNS]; /* attributes, sets, series */
 	uint64_t uses;

@@ -39,6 +39,12 @@ static void clear_map(struct map *map, void (*release)(void *value))
 	*map = MAP_EMPTY;
 }
 
+static void clear_sets(struct store_names *n)
+{
+	clear_map(&n->sets, free);
+	clear_map(&n->labels, free);
+}
+
 static void release_origin(void *value)
 {
 	free_origin(value);
@@ -56,7 +62,7 @@ void names_lists_clear(struct store_names *n)
 
 void names_caches_clear(struct store_names *n)
 {
-	clear_map(&n->sets, free);
+	clear_sets(n);
 	clear_map(&n->series, free);
 	clear_map(&n->origins, release_origin);
 	names_lists_clear(n);
@@ -88,14 +94,19 @@ size_t names_lists_memory_bytes(const struct store_names *n)
 
 size_t names_caches_memory_bytes(const struct store_names *n)
 {
-	return map_values_bytes(&n->sets) + map_values_bytes(&n->series) + map_values_bytes(&n->origins) +
-	       names_lists_memory_bytes(n);
+	return map_values_bytes(&n->sets) + map_values_bytes(&n->labels) + map_values_bytes(&n->series) +
+	       map_values_bytes(&n->origins) + names_lists_memory_bytes(n);
+}
+
+void names_refresh_sets(struct store_names *n)
+{
+	if (n->sets.count > CACHED_SETS)
+		clear_sets(n);
 }
 
 void names_refresh(struct store_names *n)
 {
-	if (n->sets.count > CACHED_SETS)
-		clear_map(&n->sets, free);
+	names_refresh_sets(n);
 	if (n->series.count > CACHED_SETS)
 		clear_map(&n->series, free);
 }
@@ -160,8 +171,21 @@ static int get_list(struct store_names *n, enum name_statement which, uint32_t i
 
 /* --- sets --- */
 
-/* Appends attribute @id's key, and its value as text, each with a NUL. */
-static int append_attribute(struct store_names *n, uint32_t id, struct buf *texts)
+/* One block of memory: the label, then its texts, which outlive the strings they were read as. */
+static struct name_label *make_label(uint32_t attribute, const char *key, const char *value)
+{
+	size_t key_size = strlen(key) + 1, value_size = strlen(value) + 1;
+	struct name_label *label = malloc(sizeof(*label) + key_size + value_size);
+	char *texts = (char *)(label + 1);
+
+	if (label)
+		*label = (struct name_label){ memcpy(texts, key, key_size), memcpy(texts + key_size, value, value_size),
+					      attribute };
+	return label;
+}
+
+/* The label that attribute @id is, with its value as text. */
+static int load_label(struct store_names *n, uint32_t id, struct name_label **ret)
 {
 	struct list attribute;
 	const char *key, *text = "";
@@ -174,7 +198,6 @@ static int append_attribute(struct store_names *n, uint32_t id, struct buf *text
 	key = names_string(n, (uint32_t)attribute.numbers[0], &err);
 	if (err)
 		return err;
-	buf_append(texts, key, strlen(key) + 1);
 	switch ((enum value_kind)attribute.numbers[2]) {
 	case VALUE_BOOL:
 		text = attribute.numbers[3] ? "true" : "false";
@@ -193,47 +216,51 @@ static int append_attribute(struct store_names *n, uint32_t id, struct buf *text
 	default:
 		break;
 	}
-	if (!err)
-		buf_append(texts, text, strlen(text) + 1);
-	return err;
+	if (err)
+		return err;
+	*ret = make_label(id, key, text);
+	return *ret ? 0 : -ENOMEM;
 }
 
-/* One block of memory: the set, then its texts, which outlive the strings they were read as. */
-static struct name_set *make_set(const struct list *attributes, const struct buf *texts)
+static int get_label(struct store_names *n, uint32_t id, const struct name_label **ret)
 {
-	const uint32_t count = (uint32_t)attributes->count;
-	size_t head = sizeof(struct name_set) + count * sizeof(struct name_label);
-	struct name_set *set = texts->failed ? NULL : malloc(head + texts->len);
-	char *text;
+	const uint64_t key = (uint64_t)id + 1;
+	struct name_label *label = map_get(&n->labels, key);
+	int err;
 
-	if (!set)
-		return NULL;
-	text = (char *)set + head;
-	if (texts->len)
-		memcpy(text, texts->data, texts->len);
-	set->count = count;
-	for (uint32_t i = 0; i < count; i++) {
-		set->labels[i].attribute = (uint32_t)attributes->numbers[i];
-		set->labels[i].key = text;
-		text += strlen(text) + 1;
-		set->labels[i].value = text;
-		text += strlen(text) + 1;
-	}
-	return set;
+	*ret = label;
+	if (label)
+		return 0;
+	err = load_label(n, id, &label);
+	if (err)
+		return err;
+	err = map_put(&n->labels, key, label);
+	if (err)
+		free(label);
+	else
+		*ret = label;
+	return err;
 }
 
 static int load_set(struct store_names *n, uint32_t id, struct name_set **ret)
 {
-	AUTO(buf_fini) struct buf texts = BUF_EMPTY;
+	struct name_set *set;
 	struct list attributes;
 	int err = get_list(n, NAME_SETS, id, &attributes);
 
-	for (size_t i = 0; !err && i < attributes.count; i++)
-		err = append_attribute(n, (uint32_t)attributes.numbers[i], &texts);
 	if (err)
 		return err;
-	*ret = make_set(&attributes, &texts);
-	return *ret ? 0 : -ENOMEM;
+	set = malloc(sizeof(*set) + attributes.count * sizeof(set->labels[0]));
+	if (!set)
+		return -ENOMEM;
+	set->count = (uint32_t)attributes.count;
+	for (uint32_t i = 0; i < set->count && !err; i++)
+		err = get_label(n, (uint32_t)attributes.numbers[i], &set->labels[i]);
+	if (err)
+		free(set);
+	else
+		*ret = set;
+	return err;
 }
 
 const struct name_set *names_set(struct store_names *n, uint32_t id, int *err)
@@ -258,8 +285,8 @@ const struct name_set *names_set(struct store_names *n, uint32_t id, int *err)
 const char *names_set_value(const struct name_set *set, const char *key)
 {
 	for (uint32_t i = 0; i < set->count; i++) {
-		if (!strcmp(set->labels[i].key, key))
-			return set->labels[i].value;
+		if (!strcmp(set->labels[i]->key, key))
+			return set->labels[i]->value;
 	}
 	return NULL;
 }

@@ -206,7 +206,7 @@ int out_set(struct out_tables *t, uint32_t set, uint32_t cpu, struct indices *re
 	if (!list.items)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < labels->count; i++) {
-		list.items[list.count] = out_attribute(t, labels->labels[i].attribute);
+		list.items[list.count] = out_attribute(t, labels->labels[i]->attribute);
 		if (list.items[list.count++] < 0)
 			return list.items[list.count - 1];
 	}
@@ -231,13 +231,13 @@ int out_key_values(struct out_tables *t, uint32_t set, struct key_values *ret)
 	if (!ret->items)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < labels->count && !err; i++) {
+		const struct name_label *label = labels->labels[i];
 		struct key_value *kv = &ret->items[i];
 		uint32_t key, unit;
 
-		err = origin_copy_string(
-			t->p, (struct str){ labels->labels[i].key, (uint32_t)strlen(labels->labels[i].key) }, &kv->key);
+		err = origin_copy_string(t->p, str_z(label->key), &kv->key);
 		if (!err)
-			err = names_attribute(t->names, labels->labels[i].attribute, t->p, &key, &unit, &kv->value);
+			err = names_attribute(t->names, label->attribute, t->p, &key, &unit, &kv->value);
 	}
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exports of the SQLite store: which events are one sample, in which order, the window that they make, sums that have no
- * times, a selection of time and of stacks, and how much a message has. */
+ * times, a selection of time and of stacks, how much a message has, and how many sets of labels are held meanwhile. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "backend/store/sqlite/db.h"
+#include "backend/store/sqlite/names_parts.h"
 #include "backend/store/sqlite/sqlite.h"
 #include "backend/store/store_read.h"
 #include "base/buf.h"
@@ -298,11 +300,69 @@ static void test_pieces(void **state)
 	assert_true(t.most_bytes < 9 << 20);
 }
 
+enum { SET_MINUTES = 5, SETS = 10000 /* in each */, MOST_SETS = 30000 };
+
+/* One event of each of many threads, and a label that all have. */
+static void put_threads(uint64_t first_ns, unsigned minute)
+{
+	const uint32_t profile = builder_profile(builder, builder_resource(builder, NULL, 0), &on_cpu);
+	const int32_t at = stack("a");
+	int32_t labels[2] = { 0, builder_attribute_string(builder, "mine", STR("x")) };
+
+	for (unsigned i = 0; i < SETS; i++) {
+		labels[0] = builder_attribute_int(builder, "thread.id", minute * SETS + i);
+		builder_event(builder, profile, at, labels, 2, 0, first_ns + minute * 60 * NSEC_PER_SEC + i, false, 0);
+	}
+	put();
+}
+
+/* How many sets of labels the store's reader has at most, and what all messages have of samples. */
+struct sets_held {
+	size_t most;
+	uint64_t events;
+};
+
+static int note_sets(void *arg, struct profiles *p)
+{
+	const struct store_names *names = store_sqlite_of(store)->names;
+	struct sets_held *held = arg;
+
+	held->events += p->sample_events;
+	held->most = names->sets.count > held->most ? names->sets.count : held->most;
+	assert_true(names->labels.count <= names->sets.count + 1); /* sets share a label */
+	return 0;
+}
+
+/* A long export does not hold all sets that it has met; those that come again are the same. */
+static void test_sets(void **state)
+{
+	const struct store_matcher late = { .label = "thread.id", .value = "49999" };
+	const struct store_matcher shared = { .label = "mine", .value = "x" };
+	struct store_selection sel = { .to_ns = UINT64_MAX, .matchers = &late, .matcher_count = 1 };
+	const uint64_t first_ns = clock_unix_ns(); /* old blocks may be merged into one */
+	struct sets_held held = { 0 };
+
+	(void)state;
+	for (unsigned m = 0; m < SET_MINUTES; m++)
+		put_threads(first_ns, m);
+	assert_int_equal(store->read->export(store, &all, note_sets, &held), 0);
+	assert_int_equal(held.events, SET_MINUTES * SETS);
+	assert_in_range(held.most, 1, MOST_SETS);
+	held.events = 0;
+	assert_int_equal(store->read->export(store, &sel, note_sets, &held), 0);
+	assert_int_equal(held.events, 1);
+	sel.matchers = &shared;
+	assert_int_equal(store->read->export(store, &sel, note_sets, &held), 0);
+	assert_int_equal(held.events, 1 + SET_MINUTES * SETS);
+	assert_in_range(held.most, 1, MOST_SETS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_blocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pieces, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sets, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_values, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sums, setup, teardown),
