@@ -12,6 +12,7 @@
 #include "base/intern.h"
 #include "base/varint.h"
 #include "proto/formats/pprof.h"
+#include "proto/wire.h"
 
 enum { PPROF_MAX_COLUMNS = 8 };
 
@@ -61,13 +62,13 @@ static inline void pprof_put_number(struct buf *out, uint32_t field, uint64_t va
 {
 	if (!value)
 		return;
-	varint_append(out, field << 3);
+	varint_append(out, field << 3 | WIRE_VARINT);
 	varint_append(out, value);
 }
 
 static inline void pprof_put_bytes(struct buf *out, uint32_t field, const void *data, size_t len)
 {
-	varint_append(out, field << 3 | 2);
+	varint_append(out, field << 3 | WIRE_BYTES);
 	varint_append(out, len);
 	buf_append(out, data, len);
 }
