@@ -201,8 +201,8 @@ bool code_thing_is_there(struct code_process *cp, struct code_thing *t, uint64_t
 	bool was_of_late = was_there_of_late(t, time_ns);
 
 	use(cp, t, time_ns);
-	if (t->has_gone || t->checked_ns >= time_ns)
-		return !t->has_gone;
+	if (t->has_gone || t->checked_ns >= time_ns) /* it may have gone since */
+		return t->checked_ns >= time_ns;
 	if (cp->has_ended || !check(cp, &t, 1))
 		return was_of_late;
 	return !t->has_gone && (t->checked_ns >= time_ns || was_of_late);
@@ -383,12 +383,6 @@ static uint32_t add_piece(const struct code_process *cp, uint64_t addr, struct c
 	return n;
 }
 
-/* May it be that the sample was of another piece, which was there before? */
-static bool is_ambiguous(const struct code_piece *piece, uint64_t time_ns)
-{
-	return piece && piece->is_second && piece->thing.born_ns > time_ns;
-}
-
 /*
  * The frame number @i at @user, which is in the code of @file. *@is_stale: the kernel's walk went through code that has
  * gone, or that was not there yet.
@@ -399,13 +393,15 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 	struct code_process *cp = range->process;
 	bool is_return = !(user & FRAME_EXACT);
 	uint64_t va = lookup_addr(user) - m->bias, words[CODE_CAPTURE_WORDS + 1], frame = 0;
-	struct code_piece *piece = code_piece_find(range, va);
+	struct code_piece *piece = code_piece_known(range, va, f->time_ns);
+	enum code_then then;
 	uint32_t class;
 
-	if (piece && !code_thing_is_there(cp, &piece->thing, f->time_ns))
-		piece = NULL;
-	*is_stale |= f->is_kernels ? !piece || piece->thing.born_ns > f->time_ns : is_ambiguous(piece, f->time_ns);
-	if (is_ambiguous(piece, f->time_ns))
+	if (!piece && f->is_kernels && !code_piece_find(range, va)) /* what has gone was just buried: is it there again? */
+		piece = code_piece_read(range, va);
+	then = piece ? code_piece_then(range, piece, f->time_ns) : CODE_UNSEEN;
+	*is_stale |= then == CODE_ANOTHER || (f->is_kernels && then == CODE_UNSEEN);
+	if (then == CODE_ANOTHER)
 		piece = NULL;
 	if (find_captures(f, i, va + m->bias, &class, words))
 		frame = captured_frame(f, cp, class, words);
@@ -486,6 +482,7 @@ uint32_t code_frames(struct code_spaces *cs, struct process *p, const struct pen
 	bool is_elsewhere = false;
 
 	look_at_frames(f, (struct code_process *)p->as->code, user, count);
+	code_settle(p); /* no frame has a name yet */
 	for (uint32_t i = 0; i < count; i++) {
 		const struct mapping *m = address_space_find(p->as, lookup_addr(user[i]));
 		bool is_stale = false;

@@ -14,7 +14,7 @@
 
 /* --- things --- */
 
-void code_thing_fini(struct code_process *cp, struct code_thing *t)
+static void unwatch(struct code_process *cp, struct code_thing *t)
 {
 	uint32_t n = 0;
 
@@ -23,6 +23,12 @@ void code_thing_fini(struct code_process *cp, struct code_thing *t)
 			cp->watched[n++] = cp->watched[i];
 	if (t->is_watched)
 		cp->watched_cnt = n;
+	t->is_watched = false;
+}
+
+void code_thing_fini(struct code_process *cp, struct code_thing *t)
+{
+	unwatch(cp, t);
 	object_put(t->names);
 }
 
@@ -43,6 +49,8 @@ void code_range_free(struct code_range_state *range)
 		range->pieces[i]->thing.is_watched = false;
 		piece_free(range, range->pieces[i]);
 	}
+	for (uint32_t i = 0; i < range->buried_cnt && i < BURIED_KEPT; i++)
+		piece_free(range, range->buried[i]);
 	free(range->pieces);
 	memory_file_free(range->file);
 	free(range);
@@ -145,15 +153,6 @@ static uint32_t make_place(struct code_range_state *range, const struct code_pie
 	return n == i ? i : UINT32_MAX;
 }
 
-/* Did a piece that touched the place of @piece go of late? */
-static bool is_second(const struct code_range_state *range, const struct code_piece *piece)
-{
-	for (uint32_t i = 0; i < range->buried_cnt && i < BURIED_KEPT; i++)
-		if (range->buried[i].start < piece->end && range->buried[i].end > piece->start)
-			return true;
-	return false;
-}
-
 static bool is_inside(const struct code_range_state *range, const struct code_block *b)
 {
 	return b->start >= range->start && b->end <= range->end;
@@ -201,7 +200,6 @@ struct code_piece *code_piece_read(struct code_range_state *range, uint64_t va)
 		piece_free(range, piece);
 		return NULL;
 	}
-	piece->is_second = is_second(range, piece);
 	memmove(&range->pieces[i + 1], &range->pieces[i], (range->count - i) * sizeof(*range->pieces));
 	range->pieces[i] = piece;
 	range->count++;
@@ -219,6 +217,18 @@ static void forget_blocks(const struct code_range_state *range, const struct cod
 		sampler_forget_block(sampler, range->file->id, block);
 }
 
+static void bury(struct code_range_state *range, struct code_piece *piece)
+{
+	struct code_piece **place = &range->buried[range->buried_cnt % BURIED_KEPT];
+
+	piece->gone_ns = clock_mono_ns();
+	unwatch(range->process, &piece->thing);
+	if (range->buried_cnt++ >= BURIED_KEPT)
+		piece_free(range, *place);
+	*place = piece;
+	metric_add(range->process->all->gone, 1);
+}
+
 static bool bury_pieces(struct code_range_state *range)
 {
 	uint32_t n = 0;
@@ -231,10 +241,7 @@ static bool bury_pieces(struct code_range_state *range)
 			continue;
 		}
 		forget_blocks(range, piece);
-		range->buried[range->buried_cnt % BURIED_KEPT].start = piece->start;
-		range->buried[range->buried_cnt++ % BURIED_KEPT].end = piece->end;
-		piece_free(range, piece);
-		metric_add(range->process->all->gone, 1);
+		bury(range, piece);
 	}
 	if (n == range->count)
 		return false;
@@ -265,6 +272,50 @@ void code_settle(struct process *p)
 		code_bury((struct code_process *)p->as->code, p);
 }
 
+/* Was @piece there at @time_ns, and went since? */
+static bool went_since(const struct code_piece *piece, uint64_t time_ns)
+{
+	return piece->thing.born_ns <= time_ns && piece->thing.checked_ns >= time_ns;
+}
+
+struct code_piece *code_piece_known(struct code_range_state *range, uint64_t va, uint64_t time_ns)
+{
+	struct code_piece *piece = code_piece_find(range, va);
+
+	if (piece && !code_thing_is_there(range->process, &piece->thing, time_ns))
+		piece = NULL;
+	for (uint32_t i = 0; i < range->buried_cnt && i < BURIED_KEPT && !(piece && piece->thing.born_ns <= time_ns); i++)
+		if (range->buried[i]->start <= va && range->buried[i]->end > va && went_since(range->buried[i], time_ns))
+			return range->buried[i];
+	return piece;
+}
+
+/* Is the code of both walked and named alike? */
+static bool are_alike(const struct code_piece *a, const struct code_piece *b)
+{
+	return a->start == b->start && a->end == b->end && a->thing.names == b->thing.names && a->row_cnt == b->row_cnt &&
+	       !memcmp(a->rows, b->rows, a->row_cnt * sizeof(*a->rows));
+}
+
+enum code_then code_piece_then(const struct code_range_state *range, const struct code_piece *piece, uint64_t time_ns)
+{
+	enum code_then then = CODE_UNSEEN;
+
+	if (piece->thing.born_ns <= time_ns)
+		return CODE_ITSELF;
+	for (uint32_t i = 0; i < range->buried_cnt && i < BURIED_KEPT; i++) {
+		const struct code_piece *gone = range->buried[i];
+
+		if (gone->gone_ns <= time_ns || gone->start >= piece->end || gone->end <= piece->start)
+			continue;
+		if (!are_alike(gone, piece))
+			return CODE_ANOTHER;
+		if (gone->thing.born_ns <= time_ns)
+			then = CODE_ITS_LIKE;
+	}
+	return then;
+}
+
 /* --- rows --- */
 
 /* Row number @i of @piece. */
@@ -286,9 +337,9 @@ static uint32_t first_row_behind(const struct code_piece *piece, uint64_t va)
 static struct code_piece *piece_at(struct code_range_state *range, struct process *p, uint64_t va, uint64_t time_ns,
 				   bool *is_new)
 {
-	struct code_piece *piece = code_piece_find(range, va);
+	struct code_piece *piece = code_piece_known(range, va, time_ns);
 
-	if (piece && code_thing_is_there(range->process, &piece->thing, time_ns))
+	if (piece)
 		return piece;
 	*is_new = true;
 	for (int i = 0; i < 2; i++) { /* reading shows what else has gone */

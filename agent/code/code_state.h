@@ -29,8 +29,7 @@ struct code_piece_row {
 
 struct code_piece {
 	struct code_thing thing;
-	bool is_second; /* another one was in its place not long ago: of a sample from before it was read nobody knows which
-			 */
+	uint64_t gone_ns;    /* when it was found to have gone; 0: it is there */
 	uint32_t start, end; /* offsets in the file */
 	uint32_t row_cnt;
 	struct code_piece_row rows[]; /* offsets from the file's start */
@@ -53,10 +52,8 @@ struct code_range_state {
 	uint64_t start, end;
 	struct code_piece **pieces; /* owned; by offset, disjoint */
 	uint32_t count, cap;
-	struct {
-		uint32_t start, end;
-	} buried[BURIED_KEPT]; /* places of the pieces that went last */
-	uint32_t buried_cnt;   /* of all that went */
+	struct code_piece *buried[BURIED_KEPT]; /* owned; those that went last */
+	uint32_t buried_cnt;			/* of all that went */
 };
 
 /* All that is known of the code in an address space. */
@@ -134,6 +131,18 @@ static inline struct code_range_state *code_range_at(const struct code_process *
 
 /* The piece at offset @va; NULL: none is known. */
 struct code_piece *code_piece_find(const struct code_range_state *range, uint64_t va);
+
+/* The piece that a sample of @time_ns had at offset @va: the one that is there, or one that was still there then and went
+ * since; else the one that is there and was read later. NULL: none is known. */
+struct code_piece *code_piece_known(struct code_range_state *range, uint64_t va, uint64_t time_ns);
+
+/*
+ * What may a sample of @time_ns have had in the place of @piece? It itself; a piece that went since and was just the same,
+ * as code is when only the objects that tell of it moved; one that nobody knows of, as @piece was read later; or another one
+ * that went since.
+ */
+enum code_then { CODE_ITSELF, CODE_ITS_LIKE, CODE_UNSEEN, CODE_ANOTHER };
+enum code_then code_piece_then(const struct code_range_state *range, const struct code_piece *piece, uint64_t time_ns);
 
 /* Reads the piece at offset @va, where none is known. NULL: there is none, or it cannot be read. */
 struct code_piece *code_piece_read(struct code_range_state *range, uint64_t va);

@@ -164,6 +164,14 @@ static void blocks_have_all_rows_that_touch_them(void **state)
 
 /* --- death --- */
 
+/* What a sample of @time_ns had at @va, as far as the piece that is there now tells. */
+static enum code_then then_at(uint64_t va, uint64_t time_ns)
+{
+	const struct code_range_state *range = code_range_of(file);
+
+	return code_piece_then(range, code_piece_find(range, va), time_ns);
+}
+
 static void pieces_that_have_gone_leave_all_caches(void **state)
 {
 	struct code_piece_range piece;
@@ -195,9 +203,10 @@ static void pieces_that_have_gone_leave_all_caches(void **state)
 	assert_int_equal(made.dropped_cnt, 1);
 	assert_int_equal(made.dropped[0].file, file->id);
 	assert_int_equal(made.dropped[0].block, 0);
-	assert_int_equal(spaces->piece_cnt, 2);
-	assert_true(code_piece_find(code_range_of(file), 0x118)->is_second);
-	assert_false(code_piece_find(code_range_of(file), 0x300)->is_second);
+	assert_int_equal(spaces->piece_cnt, 2 + 1); /* the one that went is kept for a while */
+	assert_int_equal(then_at(0x118, made.now_ns), CODE_ITSELF);
+	assert_int_equal(then_at(0x118, made.now_ns - 1), CODE_ANOTHER);
+	assert_int_equal(then_at(0x300, made.now_ns - 1), CODE_ITSELF);
 	assert_int_equal(row_at(0x300, 0x200, 0x900, 24), 0);
 	assert_int_equal(made.calls[CODE_OP_BLOCK], 3);
 }
@@ -219,7 +228,7 @@ static void a_piece_takes_the_place_of_others(void **state)
 	assert_int_equal(range->count, 2);
 	assert_int_equal(range->pieces[0]->start, 0x100);
 	assert_int_equal(range->pieces[1]->start, 0x8ff);
-	assert_true(range->pieces[1]->is_second);
+	assert_int_equal(then_at(0x950, made.now_ns - 1), CODE_ANOTHER);
 	assert_int_equal(range->buried_cnt, 2);
 	assert_int_equal(metric_of("hearth_code_pieces_gone_total"), 2);
 	/* blocks of 0x200 to 0x900, and of 0x1000 to 0x1100 */
@@ -227,6 +236,7 @@ static void a_piece_takes_the_place_of_others(void **state)
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(made.dropped[i].block, ((const uint32_t[]){ 0, 1, 2, 4 })[i]);
 	/* neighbours that only touch stay */
+	made.now_ns++;
 	made.blocks[1] = block_of(0x1001, 0x1100);
 	made.blocks[2] = block_of(0x200, 0x8ff);
 	assert_int_equal(row_at(0x1050, 0, 0, 0), 1);
@@ -262,30 +272,81 @@ static void blocks_of_a_piece_end_with_it(void **state)
 	}
 }
 
-/* It is remembered of the last pieces that went where they were. */
+/* Reads a piece, which then goes: the time it was found to have gone is made.now_ns. */
+static void live_and_die(uint64_t start, uint64_t end)
+{
+	made.blocks[0] = block_of(start, end);
+	made.blocks[0].value = made.words[0].value;
+	assert_int_equal(row_at(start, 0, 0, 0), 1);
+	made.words[0].value++;
+	made.now_ns += 10;
+	made.blocks[0].end = made.blocks[0].start;
+	made.dropped_cnt = 0;
+	assert_int_equal(row_at(start, 0, 0, 0), -ENOENT);
+}
+
+/* It is remembered of the last pieces that went where they were, and when. */
 static void graves_are_kept_for_a_while(void **state)
 {
-	struct code_range_state *range = code_range_of(file);
+	const uint64_t starts[] = { 0x4f0, 0x50f, 0x510 };
+	uint64_t gone_ns;
 
 	(void)state;
 	memset(made.blocks, 0, sizeof(made.blocks));
-	range->buried_cnt = BURIED_KEPT + 1;
-	range->buried[BURIED_KEPT - 1].start = 0x500;
-	range->buried[BURIED_KEPT - 1].end = 0x510;
-	made.blocks[0] = block_of(0x510, 0x520);
+	live_and_die(0x500, 0x510);
+	gone_ns = made.now_ns;
+	made.now_ns += 10;
 	made.blocks[1] = block_of(0x4f0, 0x500);
 	made.blocks[2] = block_of(0x50f, 0x510);
-	for (uint64_t i = 0; i < 3; i++) {
-		uint64_t va = made.blocks[i].start - CODE_AT;
-
-		assert_int_equal(row_at(va, 0, 0, 0), 1);
-		assert_int_equal(code_piece_find(range, va)->is_second, i == 2);
+	made.blocks[3] = block_of(0x510, 0x520);
+	for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+		made.blocks[i + 1].token = 0;
+		assert_int_equal(row_at(starts[i], 0, 0, 0), 1);
+		assert_int_equal(then_at(starts[i], gone_ns - 1), i == 1 ? CODE_ANOTHER : CODE_UNSEEN);
+		assert_int_equal(then_at(starts[i], gone_ns), CODE_UNSEEN);
+		assert_int_equal(then_at(starts[i], made.now_ns), CODE_ITSELF);
 	}
-	assert_null(code_piece_find(range, 0x50e));
-	range->buried_cnt = BURIED_KEPT - 1; /* that place was not used yet */
-	made.blocks[2] = block_of(0x500, 0x50f);
-	assert_int_equal(row_at(0x505, 0, 0, 0), 1);
-	assert_false(code_piece_find(range, 0x505)->is_second);
+	assert_null(code_piece_find(code_range_of(file), 0x50e));
+	for (uint32_t i = 1; i < BURIED_KEPT; i++)
+		live_and_die(0x800, 0x810);
+	assert_int_equal(then_at(0x50f, gone_ns - 1), CODE_ANOTHER);
+	live_and_die(0x800, 0x810);
+	assert_int_equal(then_at(0x50f, gone_ns - 1), CODE_UNSEEN);
+}
+
+/* The objects that tell of code move, and the code is what it was. */
+static void a_piece_may_be_like_the_one_before(void **state)
+{
+	struct code_range_state *range = code_range_of(file);
+	const uint64_t born_ns = made.now_ns += 100;
+	const struct code_piece *gone;
+
+	(void)state;
+	made.blocks[0].name = "f";
+	assert_int_equal(row_at(0x115, 0x110, 0x130, 8), 0);
+	gone = code_piece_find(range, 0x115);
+	made.now_ns += 100;
+	made.words[0].value = made.blocks[0].value = 6;
+	assert_int_equal(row_at(0x115, 0x110, 0x130, 8), 0);
+	assert_int_equal(then_at(0x115, born_ns - 1), CODE_UNSEEN);
+	assert_int_equal(then_at(0x115, born_ns), CODE_ITS_LIKE);
+	assert_int_equal(then_at(0x115, made.now_ns - 1), CODE_ITS_LIKE);
+	assert_int_equal(then_at(0x115, made.now_ns), CODE_ITSELF);
+	/* it was looked at when it was born, and not again */
+	assert_ptr_equal(code_piece_known(range, 0x115, born_ns), gone);
+	assert_ptr_equal(code_piece_known(range, 0x115, born_ns + 1), code_piece_find(range, 0x115));
+	assert_ptr_equal(code_piece_known(range, 0x115, born_ns - 1), code_piece_find(range, 0x115));
+	assert_null(code_piece_known(range, 0x9ff, born_ns));
+	made.now_ns += 100;
+	made.words[0].value = made.blocks[0].value = 7;
+	made.blocks[0].name = "g";
+	assert_int_equal(row_at(0x115, 0x110, 0x130, 8), 0);
+	assert_int_equal(then_at(0x115, made.now_ns - 1), CODE_ANOTHER);
+	made.now_ns += 100;
+	made.words[0].value = made.blocks[0].value = 8;
+	made.blocks[0].rows[0] = row_of(0x110, 0x120, 48);
+	assert_int_equal(row_at(0x115, 0x110, 0x120, 48), 0);
+	assert_int_equal(then_at(0x115, made.now_ns - 1), CODE_ANOTHER);
 }
 
 static void names_are_kept_as_objects(void **state)
@@ -329,6 +390,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_piece_takes_the_place_of_others, begin, made_end),
 		cmocka_unit_test_setup_teardown(blocks_of_a_piece_end_with_it, begin, made_end),
 		cmocka_unit_test_setup_teardown(graves_are_kept_for_a_while, begin, made_end),
+		cmocka_unit_test_setup_teardown(a_piece_may_be_like_the_one_before, begin, made_end),
 		cmocka_unit_test_setup_teardown(names_are_kept_as_objects, begin, made_end),
 		cmocka_unit_test_setup_teardown(without_a_sampler_nobody_is_told, begin, made_end),
 	};
