@@ -142,6 +142,8 @@ const char *unnamed_generated_advice(const char *process)
 	} known[] = {
 		{ "java", "Java 17 and newer: jcmd PID Compiler.perfmap writes the names of what is compiled so far" },
 		{ "node", "start it with node --perf-basic-prof, or NODE_OPTIONS=--perf-basic-prof" },
+		{ "deno", "start it with deno run --v8-flags=--perf-basic-prof" },
+		{ "bun", "nothing is known that names its functions: the jitdump it can write has none of them" },
 		{ "python", "Python 3.12 and newer: start it with PYTHONPERFSUPPORT=1" },
 		{ "dotnet", "start it with DOTNET_PerfMapEnabled=1" },
 		{ "beam", "start it with ERL_FLAGS='+JPperf map'" },

@@ -2,7 +2,7 @@
 /*
  * The runtimes of the processes that run now, as the agent would recognise them: it reads the files that they have mapped in
  * the same way, through the process without privileges. Files of one path and version are one line, as are those of
- * containers of one image. No state.
+ * containers of one image. Programs that make code and have no such runtime are told, too. No state.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,8 +18,12 @@
 #include "agent/runtime/code/code_reader.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
+#include "proto/unnamed.h"
 
-enum { MAX_FOUND = 64 };
+enum {
+	MAX_FOUND = 64,
+	LEAST_CODE_BYTES = 128 << 10, /* executable memory without a file; less is not compilers', but stubs, as libffi's */
+};
 
 /* Processes that have a runtime from files alike. */
 struct found {
@@ -29,9 +33,17 @@ struct found {
 	const struct process *last; /* of these */
 };
 
+/* Processes of one program that make code of which no reader knows. */
+struct unread {
+	const char *path; /* of the program, a process's */
+	const char *reason;
+	uint32_t process_cnt;
+};
+
 struct runtimes_found {
 	struct found list[MAX_FOUND];
-	uint32_t count;
+	struct unread unread[MAX_FOUND];
+	uint32_t count, unread_cnt;
 	uint32_t left_out_cnt; /* processes for which the list has no room */
 };
 
@@ -75,10 +87,87 @@ static const char *trouble_of(const struct code_facts *facts)
 	return lacks ? lacks : "";
 }
 
+/* --- code that is not read --- */
+
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Why code of a process that has the file @path mapped is not read; NULL: the file does not tell. */
+static const char *reason_by_file(const char *path)
+{
+	static const char v8[] = "V8, built without the constants for debuggers (v8dbg_*) by which it is read";
+	static const struct {
+		const char *begin, *reason;
+	} known[] = {
+		{ "deno", v8 },
+		{ "chrom", v8 },
+		{ "electron", v8 },
+		{ "libQt5WebEngine", v8 },
+		{ "libQt6WebEngine", v8 },
+		{ "bun", "JavaScriptCore has no reader" },
+		{ "libjavascriptcoregtk", "JavaScriptCore has no reader" },
+		{ "libxul.so", "SpiderMonkey has no reader" },
+		{ "libj9vm", "OpenJ9 has no reader" },
+		{ "mono", "Mono has no reader" },
+		{ "libmono", "Mono has no reader" },
+		{ "wasmtime", "Wasmtime has no reader" },
+		{ "sbcl", "SBCL has no reader" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strncmp(last_part(path), known[i].begin, strlen(known[i].begin)))
+			return known[i].reason;
+	return NULL;
+}
+
+static void add_unread(struct runtimes_found *found, const char *path, const char *reason)
+{
+	struct unread *u = found->unread;
+
+	while (u < found->unread + found->unread_cnt && strcmp(u->path, path) != 0)
+		u++;
+	if (u == found->unread + MAX_FOUND) {
+		found->left_out_cnt++;
+		return;
+	}
+	if (u == found->unread + found->unread_cnt) {
+		*u = (struct unread){ .path = path, .reason = reason };
+		found->unread_cnt++;
+	}
+	u->process_cnt++;
+}
+
+/* Looks at a process without a runtime that is known: does it make code? */
+static void look_for_code(struct runtimes_found *found, const struct process *p)
+{
+	const char *path = p->exe_path, *reason = NULL;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < p->as->count; i++) {
+		const struct mapping *m = &p->as->maps[i];
+
+		if (!m->file)
+			bytes += m->end - m->start;
+		else if (m->file->path && !reason)
+			reason = reason_by_file(m->file->path);
+		if (!path && m->file)
+			path = m->file->path;
+	}
+	if (bytes >= LEAST_CODE_BYTES)
+		add_unread(found, path ? path : p->comm, reason ? reason : "no reader knows it");
+}
+
+/* --- processes --- */
+
 static void look(void *arg, struct process *p)
 {
 	static const char *const troubles[] = { CHAIN_TROUBLES(CHAIN_TROUBLE_TEXT) };
 	struct chain_state ignored;
+	bool has_runtime = false;
 
 	for (uint32_t i = 0; i < p->as->count; i++) {
 		const struct mapping *m = &p->as->maps[i];
@@ -88,7 +177,11 @@ static void look(void *arg, struct process *p)
 		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CODE &&
 		    code_reader_of(m->file->info.runtime.code.id))
 			add(arg, p, m->file, trouble_of(&m->file->info.runtime.code));
+		has_runtime |= m->file && (m->file->info.runtime.kind == RUNTIME_FILE_CHAIN ||
+					   m->file->info.runtime.kind == RUNTIME_FILE_CODE);
 	}
+	if (!has_runtime)
+		look_for_code(arg, p);
 }
 
 /* --- words --- */
@@ -125,6 +218,16 @@ static void say(struct checker *c, const struct found *f)
 		    "read");
 }
 
+static void say_unread(struct checker *c, const struct unread *u)
+{
+	char name[256], found[256];
+
+	snprintf(name, sizeof(name), "code that %s makes", u->path);
+	snprintf(found, sizeof(found), "%u process%s; %s", u->process_cnt, u->process_cnt == 1 ? "" : "es", u->reason);
+	checker_say(c, name, CHECK_PARTLY, found, "its functions stay [JIT code], and stacks may end there",
+		    unnamed_generated_advice(last_part(u->path)));
+}
+
 static void say_all(struct checker *c, const struct runtimes_found *found)
 {
 	char text[64];
@@ -135,6 +238,8 @@ static void say_all(struct checker *c, const struct runtimes_found *found)
 		for (uint32_t i = 0; i < found->count; i++)
 			if (number_of(found->list[i].file) == id)
 				say(c, &found->list[i]);
+	for (uint32_t i = 0; i < found->unread_cnt; i++)
+		say_unread(c, &found->unread[i]);
 	if (!found->left_out_cnt)
 		return;
 	snprintf(text, sizeof(text), "%u more processes", found->left_out_cnt);

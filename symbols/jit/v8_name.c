@@ -26,7 +26,8 @@ static bool starts_with(const char *text, size_t len, const char *prefix)
 /* Whether @text starts a file's name that cannot be a part of a function's name. */
 static bool is_file_start(const char *text, size_t len)
 {
-	static const char *const starts[] = { "/", "file:", "node:", "internal/", "http:", "https:", "evalmachine.", ":" };
+	static const char *const starts[] = { "/",     "file:",	 "node:",	 "ext:", "internal/",
+					      "http:", "https:", "evalmachine.", ":" };
 
 	for (size_t i = 0; i < ARRAY_LEN(starts); i++)
 		if (starts_with(text, len, starts[i]))
@@ -63,20 +64,36 @@ static uint32_t take_number(const char *text, const char **end)
 	return value;
 }
 
+/* Passes over the mark of the tier. Code that was optimized has `o` in front of it where it replaced a loop that ran, and,
+ * from V8 14 on, an apostrophe behind it where it is for one context alone. NULL: there is no mark. */
+static const char *take_mark(const char *text, const char *end, bool *is_optimized)
+{
+	static const char *const marks[] = { "o*", "o+", "*", "+", "~", "^" };
+
+	for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+		if (!starts_with(text, (size_t)(end - text), marks[i]))
+			continue;
+		text += strlen(marks[i]);
+		*is_optimized = text[-1] == '*' || text[-1] == '+';
+		return text + (*is_optimized && text < end && *text == '\'');
+	}
+	return NULL;
+}
+
 bool v8_name_parse(const char *text, size_t len, struct v8_name *ret)
 {
 	const char *rest, *end = text + len, *border;
+	bool is_optimized;
 	const struct tag *tag = tags;
 
 	while (tag < tags + ARRAY_LEN(tags) && !starts_with(text, len, tag->text))
 		tag++;
 	if (tag == tags + ARRAY_LEN(tags))
 		return false;
-	rest = text + strlen(tag->text);
-	if (rest == end || !memchr("*~^+", *rest, 4))
+	rest = take_mark(text + strlen(tag->text), end, &is_optimized);
+	if (!rest)
 		return false;
-	*ret = (struct v8_name){ .is_optimized = *rest == '*' || *rest == '+' };
-	rest++;
+	*ret = (struct v8_name){ .is_optimized = is_optimized };
 	border = find_border(rest, (size_t)(end - rest));
 	if (border) {
 		ret->file = border + 1;

@@ -52,6 +52,31 @@ else
 	left_out "an interpreter that is read: no /usr/bin/python3 with symbols here"
 fi
 
+# programs that make code which nobody reads: by their name, or at all; a little of it is no compiler's
+cat >jit.c <<'END'
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	mmap(0, strtoul(argv[1], 0, 0), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	write(1, "mapped\n", 7);
+	return pause();
+}
+END
+"${CC:-gcc}" -o deno jit.c 2>/dev/null
+cp deno compiler
+cp deno stubs
+start deno.out ./deno 0x40000
+start compiler.out ./compiler 0x40000
+start compiler2.out ./compiler 0x40000
+start stubs.out ./stubs 0x4000
+until_true 20 grep -q mapped deno.out compiler.out compiler2.out stubs.out
+check 0
+says partly "code that $PWD/deno makes: 1 process; V8, built without the constants"
+says partly "code that $PWD/compiler makes: 2 processes; no reader knows it"
+! grep -q "$PWD/stubs" out || fail "stubs are no compiler's: $(cat out)"
+
 # without privileges
 check 1 setpriv --reuid 65534 --regid 65534 --clear-groups
 says no "capabilities: CAP_BPF, CAP_PERFMON"

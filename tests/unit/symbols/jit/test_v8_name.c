@@ -30,6 +30,12 @@ static const struct {
 	{ "JS:~ :1:20", "(anonymous)", "", 1, 20, false },
 	{ "Eval:~ node:internal/main/run_main_module:1:1", "(eval)", "node:internal/main/run_main_module", 1, 1, false },
 	{ "Script:~ file:///a%20b.mjs:1:1", "(script)", "file:///a%20b.mjs", 1, 1, false },
+	{ "JS:+'fib file:///a.js:1:13", "fib", "file:///a.js", 1, 13, true },
+	{ "JS:*'fib file:///a.js:1:13", "fib", "file:///a.js", 1, 13, true },
+	{ "JS:o+ file:///a.js:1:1", "(anonymous)", "file:///a.js", 1, 1, true },
+	{ "JS:o*'work ext:core/01_core.js:7:9", "work", "ext:core/01_core.js", 7, 9, true },
+	{ "JS:~'odd' /a.js:1:1", "'odd'", "/a.js", 1, 1, false },
+	{ "JS:*'", "(anonymous)", "", 0, 0, true },
 	{ "JS:*foo", "foo", "", 0, 0, true },
 	{ "JS:*", "(anonymous)", "", 0, 0, true },
 	{ "JS:*foo odd.js:7:1", "foo", "odd.js", 7, 1, true },
@@ -37,11 +43,19 @@ static const struct {
 	{ "JS:*foo /a.js:99999999999999999999:1", "foo", "/a.js:99999999999999999999", 1, 0, true },
 };
 
-static const char *const others[] = {
-	"",	      "JS:", "JS:foo /a.js:1:1", "Builtin:ArrayPush",	       "BytecodeHandler:Star0",
-	"RegExp:a*b", "JS",  "LazyCompile:",	 "java.lang.String::hashCode", "js:*foo a:1",
-	"JSX:*f"
-};
+static const char *const others[] = { "",
+				      "JS:",
+				      "JS:o",
+				      "JS:o~foo /a.js:1:1",
+				      "JS:foo /a.js:1:1",
+				      "Builtin:ArrayPush",
+				      "BytecodeHandler:Star0",
+				      "RegExp:a*b",
+				      "JS",
+				      "LazyCompile:",
+				      "java.lang.String::hashCode",
+				      "js:*foo a:1",
+				      "JSX:*f" };
 
 static void test_names(void **state)
 {
