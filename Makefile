@@ -155,7 +155,7 @@ run: deps
 # cannot do (helper processes behind seccomp filters, openat2). What stands above the agent knows no CPU.
 UNIT_LAYERS := $(if $(CROSS),base agent,$(LAYERS))
 UNIT_ONLY_amd64 := $(patsubst %,tests/unit/agent/\%test_%.c,late_walk stacks rows code bounds entry rows_quick rows_files go unwind blocks dense \
-	beam beam_rows code_service dotnet gdb_jit hotspot tagged v8_reader debug_files $(if $(CROSS),elf_helper elf_service index_helper indexes interval perf_map proc_maps))
+	beam beam_rows code_service dotnet gdb_jit hotspot pcre tagged v8_reader debug_files $(if $(CROSS),elf_helper elf_service index_helper indexes interval perf_map proc_maps))
 UNIT_SRC := $(filter-out $(OTHER_CPUS:%=\%_%.c) $(if $(filter amd64,$(ARCH)),,$(UNIT_ONLY_amd64)), \
 	$(sort $(shell find $(UNIT_LAYERS:%=tests/unit/%) -name 'test_*.c')))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(UNIT_SRC))

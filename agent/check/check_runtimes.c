@@ -163,6 +163,12 @@ static void look_for_code(struct runtimes_found *found, const struct process *p)
 
 /* --- processes --- */
 
+/* Is @file (NULL is fine) of a runtime that makes code of functions? Regular expressions are none. */
+static bool is_of_code(const struct file *file)
+{
+	return file && file->info.runtime.kind == RUNTIME_FILE_CODE && file->info.runtime.code.id != CODE_PCRE;
+}
+
 static void look(void *arg, struct process *p)
 {
 	static const char *const troubles[] = { CHAIN_TROUBLES(CHAIN_TROUBLE_TEXT) };
@@ -174,11 +180,9 @@ static void look(void *arg, struct process *p)
 
 		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CHAIN)
 			add(arg, p, m->file, troubles[chain_state_of(p->as, m, &ignored)]);
-		if (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CODE &&
-		    code_reader_of(m->file->info.runtime.code.id))
+		if (is_of_code(m->file) && code_reader_of(m->file->info.runtime.code.id))
 			add(arg, p, m->file, trouble_of(&m->file->info.runtime.code));
-		has_runtime |= m->file && (m->file->info.runtime.kind == RUNTIME_FILE_CHAIN ||
-					   m->file->info.runtime.kind == RUNTIME_FILE_CODE);
+		has_runtime |= is_of_code(m->file) || (m->file && m->file->info.runtime.kind == RUNTIME_FILE_CHAIN);
 	}
 	if (!has_runtime)
 		look_for_code(arg, p);

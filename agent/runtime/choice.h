@@ -39,6 +39,7 @@ enum { RUNTIME_PERF_MAP = MAX_CHAINS, RUNTIME_OF_CODE };
 	X("dotnet", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_DOTNET), RUNTIME_BIT(RUNTIME_PERF_MAP))   \
 	X("beam", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_BEAM), RUNTIME_BIT(RUNTIME_PERF_MAP))       \
 	X("gdb-jit", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_GDB_JIT), RUNTIME_BIT(RUNTIME_PERF_MAP)) \
+	X("pcre", RUNTIME_BIT(RUNTIME_OF_CODE + CODE_PCRE), RUNTIME_BIT(RUNTIME_PERF_MAP))       \
 	/* always named, by tables in their files */                                             \
 	X("native", 0, 0)                                                                        \
 	X("go", 0, 0)                                                                            \

@@ -46,7 +46,7 @@ static const struct component_key profiling_keys[] = {
 };
 
 /* Runtimes that the receiver has no tracers for, so a list that names all of its own has nothing against them. */
-static const char *const unsaid[] = { "lua", "luajit", "perf-map", "gdb-jit" };
+static const char *const unsaid[] = { "lua", "luajit", "perf-map", "gdb-jit", "pcre" };
 
 static bool is_word(const char *word, size_t len, const char *wanted)
 {

@@ -133,7 +133,8 @@ struct code_reader {
 	READER(CODE_V8, code_v8)           \
 	READER(CODE_BEAM, code_beam)       \
 	READER(CODE_DOTNET, code_dotnet)   \
-	READER(CODE_GDB_JIT, code_gdb_jit)
+	READER(CODE_GDB_JIT, code_gdb_jit) \
+	READER(CODE_PCRE, code_pcre)
 #else
 #define CODE_READERS(READER) READER(CODE_HOTSPOT, code_hotspot)
 #endif

@@ -229,8 +229,9 @@ static void read_linked(const struct elf_image *im, struct runtime_file *ret)
 void runtime_file_read(const struct elf_image *im, struct runtime_file *ret)
 {
 	static bool (*const readers[])(const struct elf_image *im, struct runtime_file *ret) = {
-		python_file_read,  php_file_read, perl_file_read, ruby_file_read, lua_file_read_jit, lua_file_read,
-		hotspot_file_read, v8_file_read,  beam_file_read, libc_file_read, dotnet_file_read,  gdb_jit_file_read
+		python_file_read, php_file_read,     perl_file_read, ruby_file_read, lua_file_read_jit,
+		lua_file_read,	  hotspot_file_read, v8_file_read,   beam_file_read, libc_file_read,
+		dotnet_file_read, gdb_jit_file_read, pcre_file_read
 	};
 
 	bool is_read = false;

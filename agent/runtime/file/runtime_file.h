@@ -23,7 +23,7 @@ enum runtime_file_kind {
 };
 
 /* The runtimes that make code; each has a reader (agent/runtime/code/code_reader.h). */
-enum code_id { CODE_HOTSPOT, CODE_V8, CODE_BEAM, CODE_DOTNET, CODE_GDB_JIT, CODE_ID_MAX };
+enum code_id { CODE_HOTSPOT, CODE_V8, CODE_BEAM, CODE_DOTNET, CODE_GDB_JIT, CODE_PCRE, CODE_ID_MAX };
 
 enum { CODE_FACTS = 96 };
 
@@ -141,6 +141,7 @@ bool v8_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool libc_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool dotnet_file_read(const struct elf_image *im, struct runtime_file *ret);
 bool gdb_jit_file_read(const struct elf_image *im, struct runtime_file *ret);
+bool pcre_file_read(const struct elf_image *im, struct runtime_file *ret);
 
 /* Fills runtime_file.context. */
 void context_file_read(const struct elf_image *im, struct chain_state *ret);
