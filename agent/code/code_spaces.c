@@ -439,6 +439,8 @@ static bool meet(struct code_spaces *cs, struct process *p)
 	if (cp ? cp->is_hostile : !runtime)
 		return false;
 	memory_bytes = memory_of(p->as, memory) * sizeof(*memory);
+	if (!cp && !memory_bytes && code_reader_of(runtime->file->info.runtime.code.id)->needs_memory)
+		return false;
 	hash = XXH3_64bits(memory, memory_bytes);
 	if (cp)
 		cp->is_behind = hash != cp->asked_memory;

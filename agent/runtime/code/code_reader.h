@@ -84,6 +84,7 @@ struct captured_function {
 struct code_reader {
 	const char *name;
 	const char *frame_type; /* a word of OpenTelemetry's profile.frame.type */
+	bool needs_memory;	/* all code is in executable memory without a file: a process that has none is not asked */
 	size_t state_bytes; /* of the reader's state of one process: at most CODE_STATE_BYTES, plain bytes, no pointers */
 
 	/* Why functions of a runtime with @facts stay unknown, in words for users; returns NULL: the reader knows how it

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reader of code that PCRE2 makes of regular expressions, by sljit, its compiler. Such code lies in chunks of 64 KB and
- * multiples of that, one behind the other (sljitExecAllocator.c of PCRE2 10.42): blocks, each with a head of two words, its
- * size (0: it is free, and its size is the third word behind the head; 1: it is the chunk's end) and the size of the block
- * before it. A block in use is the function of one expression.
+ * multiples of that (sljitExecAllocator.c of PCRE2 10.42). A chunk is blocks, one behind the other, each with a head of two
+ * words: its size (0: it is free, and its size is the third word behind the head; 1: it is the chunk's end) and the size of
+ * the block before it. A block in use is the function of one expression.
  *
  * The code has no frame pointer. It pushes registers, moves rsp once, and stays there but for calls within itself: what is
  * called takes the return address off the stack at once, and pushes it again to return (sljit_emit_fast_enter). So the state
@@ -19,7 +19,8 @@
 #include "base/vec.h"
 
 enum {
-	CHUNK_BYTES = 64 << 10,
+	PAGE_BYTES = 4096,
+	HEAD_BYTES = 16,
 	LEAST_BLOCK_BYTES = 32,
 	MOST_BLOCK_BYTES = 1 << 20,
 	MAX_BLOCKS = 4096, /* looked at in a chunk */
@@ -43,7 +44,7 @@ struct head {
 /* Reads the head at @at; *@size_ret is the block's. False: it is none, or the chunk's end. */
 static bool read_head(struct code_memory *m, uint64_t at, uint64_t size_before, struct head *h, uint64_t *size_ret)
 {
-	if (code_read(m, at, h, offsetof(struct head, free_next)) || h->size_before != size_before || h->size == END_MARK)
+	if (code_read(m, at, h, HEAD_BYTES) || h->size_before != size_before || h->size == END_MARK)
 		return false;
 	*size_ret = h->size;
 	if (!h->size)
@@ -51,13 +52,13 @@ static bool read_head(struct code_memory *m, uint64_t at, uint64_t size_before, 
 	return *size_ret >= LEAST_BLOCK_BYTES && !(*size_ret % sizeof(uint64_t)) && *size_ret <= MOST_BLOCK_BYTES;
 }
 
-/* Does a chunk begin at @at in the range @r? */
+/* Does a chunk begin at @at in the range @r: behind another one's end, or where memory begins? */
 static bool is_chunk(struct code_memory *m, const struct code_range *r, uint64_t at)
 {
 	struct head h;
-	uint64_t size;
+	uint64_t mark, size;
 
-	if (at > r->start && code_read_u64(m, at - offsetof(struct head, free_next)) != END_MARK)
+	if (at > r->start && !code_read(m, at - HEAD_BYTES, &mark, sizeof(mark)) && mark != END_MARK)
 		return false;
 	return read_head(m, at, 0, &h, &size) && size <= r->end - at;
 }
@@ -65,12 +66,21 @@ static bool is_chunk(struct code_memory *m, const struct code_range *r, uint64_t
 /* The beginning of the chunk that @pc is in; 0: there is none. */
 static uint64_t chunk_of(struct code_memory *m, const struct code_range *r, uint64_t pc)
 {
-	uint64_t at = pc - (pc - r->start) % CHUNK_BYTES;
+	uint64_t at = pc - (pc - r->start) % PAGE_BYTES;
 
-	for (; !is_chunk(m, r, at); at -= CHUNK_BYTES)
-		if (at - r->start < CHUNK_BYTES || pc - at > MOST_BLOCK_BYTES || m->is_spent)
+	for (; !is_chunk(m, r, at); at -= PAGE_BYTES)
+		if (at - r->start < PAGE_BYTES || pc - at > MOST_BLOCK_BYTES || m->is_spent)
 			return 0;
 	return at;
+}
+
+/* Is there a chunk near the beginning of @r? Pieces of memory that are near to each other come as one. */
+static bool has_chunk(struct code_memory *m, const struct code_range *r)
+{
+	for (uint64_t at = r->start; at < r->end && at - r->start <= MOST_BLOCK_BYTES && !m->is_spent; at += PAGE_BYTES)
+		if (is_chunk(m, r, at))
+			return true;
+	return false;
 }
 
 /* --- the process --- */
@@ -90,7 +100,7 @@ static int pcre_ranges(void *state, struct code_memory *m, uint32_t given, struc
 
 	s->range_cnt = 0;
 	for (uint32_t i = 0; i < given && i < CODE_RANGES; i++)
-		if (ranges[i].end > ranges[i].start && is_chunk(m, &ranges[i], ranges[i].start))
+		if (has_chunk(m, &ranges[i]))
 			s->range[s->range_cnt++] = ranges[i];
 	memcpy(ranges, s->range, s->range_cnt * sizeof(*ranges));
 	return m->is_spent ? -EDQUOT : (int)s->range_cnt;
@@ -110,7 +120,7 @@ static int block_in(struct code_memory *m, const struct code_range *r, uint64_t 
 		if (size > r->end - at)
 			return -EBADMSG;
 		if (pc < at + size) {
-			ret->start = at + offsetof(struct head, free_next);
+			ret->start = at + HEAD_BYTES;
 			ret->end = at + size;
 			if (!h.size || pc < ret->start)
 				return -ENOENT;
@@ -302,6 +312,7 @@ static int pcre_names(void *state, struct code_memory *m, const struct code_bloc
 const struct code_reader code_pcre = {
 	.name = "pcre",
 	.frame_type = "native",
+	.needs_memory = true,
 	.state_bytes = sizeof(struct pcre),
 	.open = pcre_open,
 	.ranges = pcre_ranges,

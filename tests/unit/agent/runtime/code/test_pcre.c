@@ -75,11 +75,15 @@ static bool holds(const struct code_block *b)
 static void memory_with_chunks_is_known_by_its_heads(void **state)
 {
 	struct code_range ranges[CODE_RANGES];
+	struct code_block b;
 
 	(void)state;
 	assert_int_equal(ranges_of(0, FAKE_CHUNK, ranges), 2);
 	assert_int_equal(ranges_of(FAKE_HEAD, FAKE_CHUNK, ranges), 1); /* no chunk begins at the first */
 	assert_true(ranges[0].start == FAKE_BASE + FAKE_SECOND);
+	assert_int_equal(ranges_of((uint64_t)-0x3000, FAKE_CHUNK, ranges), 2); /* behind memory of another kind, and a gap */
+	assert_int_equal(block_at(FIRST, &b), 0);
+	assert_true(b.start == FIRST);
 	fake_head(&fake, FAKE_SECOND, FAKE_BLOCK + 4, 0); /* no size of sljit's */
 	assert_int_equal(ranges_of(FAKE_HEAD, FAKE_CHUNK, ranges), 0);
 	fake_head(&fake, FAKE_SECOND, FAKE_CHUNK + 8, 0); /* beyond the memory */
