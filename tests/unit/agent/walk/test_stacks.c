@@ -222,9 +222,19 @@ static void find_beam_stack(void)
 	send(&m, SP + PAGE);
 	assert_int_equal(sent.regs.sched.sp, GO_SP);
 	assert_true(sent.ends[sent.count - 1] == GO_END - PAGE);
-	m.go[PROCESS / 8 + BEAM_STACK_POINTER] = GO_END; /* it makes no sense */
+	/* The collector has moved the stack, and the process has its old heap still, which was no smaller. */
+	memcpy(&m.go[PROCESS / 8 + 1], (uint64_t[]){ GO_SP, GO_END + PAGE, GO_END + PAGE + PAGE / 2 }, 24);
 	send(&m, SP + PAGE);
-	assert_int_equal(sent.regs.sched.pc, 0);
+	assert_int_equal(sent.regs.sched.sp, GO_SP);
+	assert_true(sent.ends[sent.count - 1] == GO_SP + PAGE / 2);
+	for (uint16_t i = BEAM_STACK_POINTER; i < BEAM_THREAD_MAX; i++) { /* it makes no sense */
+		const uint64_t words[] = { GO_SP, GO_SP / PAGE * PAGE, GO_END - PAGE };
+
+		memcpy(&m.go[PROCESS / 8 + 1], words, sizeof(words));
+		m.go[PROCESS / 8 + i] = 0;
+		send(&m, SP + PAGE);
+		assert_int_equal(sent.regs.sched.pc, 0);
+	}
 	held.threads = NULL;
 }
 
