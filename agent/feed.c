@@ -49,7 +49,8 @@ static void read_mmap(struct intake *in, const struct side_band_record *r)
 		(void)sampler_forget_proc(in->sampler, r->pid);
 }
 
-/* The first sample of a program, or one taken while it ends: reads the program's facts from /proc before it is gone. */
+/* The first sample of a program, or one taken while it ends: finds the program's facts, in the sample, or in /proc before
+ * the program is gone. */
 static void meet_program(struct intake *in, const struct record *record)
 {
 	const struct sample_record *r = (const void *)record;
@@ -68,7 +69,11 @@ static void meet_program(struct intake *in, const struct record *record)
 	}
 	p = processes_peek(in->processes, r->pid);
 	if (!p || !p->has_own_facts || (regs && (p->start_boottime_ns != id.start_boottime_ns || p->exec_id != id.exec_id)))
-		facts_reader_meet(in->facts, &id);
+		facts_reader_meet(in->facts, &id,
+				  &(struct program_told){ .time_ns = record->time_ns,
+							  .cgroup = s.cgroup,
+							  .environment = s.environment,
+							  .environment_bytes = s.environment_bytes });
 }
 
 static void add_side_band(struct intake *in, struct side_band_record *record)

@@ -16,6 +16,7 @@
 #include "agent/kernel/sampler_filter.h"
 #include "agent/heap/heaps.h"
 #include "agent/names/indexes.h"
+#include "agent/proc/cgroups.h"
 #include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "agent/readers.h"
@@ -95,7 +96,13 @@ static void stop_runtimes(struct agent *a)
 
 static int start_facts(const struct start *s)
 {
-	return facts_reader_new(s->config->env_vars, s->config->env_var_count, s->metrics, &s->a->in.facts);
+	AUTO(buf_fini) struct buf groups = BUF_EMPTY;
+	int error = cgroup_find_mount(&groups);
+
+	if (error && error != -EOPNOTSUPP)
+		return error;
+	return facts_reader_new(s->config->env_vars, s->config->env_var_count, buf_text(&groups), s->metrics,
+				&s->a->in.facts);
 }
 
 static void stop_facts(struct agent *a)

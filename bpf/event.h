@@ -38,7 +38,8 @@ enum {
 	MAX_LEVELS = 5 + POOL_LEVELS,
 	PROBES_PAGE_BYTES = 4096, /* of the page that the kernel has for probes in a process */
 	MAX_PROBED_CALLS = 64,	  /* calls with a probe at their end that a thread is in: kernel's MAX_URETPROBE_DEPTH */
-	MAX_WAKES = 4,		  /* threads that one waker has woken; a power of two */
+	MAX_ENVIRONMENT_BYTES = 16 << 10, /* of a program, that go with its first sample; a power of two */
+	MAX_WAKES = 4,			  /* threads that one waker has woken; a power of two */
 	FILTER_UIDS = 16,
 	FILTER_CGROUPS = 16,
 };
@@ -143,6 +144,9 @@ enum section_type {
 	SECTION_WAKES = 15,   /* struct wake, MAX_WAKES at most: the stack is of the thread that ended these waits */
 	SECTION_TARGET = 16,  /* struct wait_target */
 	SECTION_PAGE = 17,    /* one __u64: an address in memory that was touched */
+	/* With END_MISS_PROC alone: */
+	SECTION_CGROUP = 18,	  /* one __u64: id of the control group of version 2 */
+	SECTION_ENVIRONMENT = 19, /* bytes: all of the program's, if they are in memory and have room */
 };
 
 #define SP_FAR 0xffffffffu

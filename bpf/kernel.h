@@ -49,6 +49,7 @@ struct mm_struct {
 	struct uprobes_state uprobes_state; /* with CONFIG_UPROBES */
 	unsigned long start_code;	    /* the program's first executable segment */
 	unsigned long start_stack;	    /* sp as the program began */
+	unsigned long env_start, env_end;
 	struct file *exe_file;
 	void *pgd;		 /* the highest page table */
 	unsigned long task_size; /* the end of user space */
@@ -83,7 +84,7 @@ struct pid {
 	struct upid numbers[1]; /* one for each level */
 };
 
-/* Control groups, as far as the trees of version 1 need them. */
+/* Control groups. */
 struct kernfs_node {
 	unsigned long long id; /* 64 bits, and the inode number, since 5.5 */
 };
@@ -102,6 +103,7 @@ struct cgroup {
 
 struct css_set {
 	struct cgroup_subsys_state *subsys[1]; /* one for each controller */
+	struct cgroup *dfl_cgrp;	       /* of version 2 */
 };
 
 struct task_struct {

@@ -8,6 +8,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/program.bpf.h"
 #include "bpf/stacks.bpf.h"
 
 /* The argument of the callbacks. The copy's own state is in scratch->copy, where the verifier does not follow its values. */
@@ -525,6 +526,9 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 		__builtin_memcpy(&scratch->words[word_index(words)], &scratch->regs, sizeof(scratch->regs));
 		words += sizeof(scratch->regs) / 8;
 		words = loop_form ? close_returns_alone(scratch, words) : close_returns(scratch, words);
+		if (end == END_MISS_PROC)
+			words = loop_form ? close_program_alone(state, scratch, words)
+					  : close_program(state, scratch, words);
 	}
 	size = sizeof(*sample) + word_index(words) * 8;
 	sample->hdr.size = size;

@@ -24,8 +24,8 @@
 
 enum { MAX_DEPTH = 16 };
 
-/* Finds the mount of version 2: the fifth word of its line in mountinfo (proc(5)). */
-static int find_mount(struct buf *out, struct agent_error *err)
+/* The place is the fifth word of its line in mountinfo (proc(5)). */
+int cgroup_find_mount(struct buf *out)
 {
 	AUTO_FCLOSE FILE *f = fopen("/proc/self/mountinfo", "re");
 	char line[4096], place[2048];
@@ -38,11 +38,19 @@ static int find_mount(struct buf *out, struct agent_error *err)
 		buf_puts(out, place);
 		return out->failed ? -ENOMEM : 0;
 	}
-	snprintf(
-		err->message, sizeof(err->message),
-		"there is no such control group of version 1, and none of version 2 are mounted here; try: mount -t cgroup2 "
-		"none /sys/fs/cgroup/unified");
 	return -EOPNOTSUPP;
+}
+
+static int find_mount(struct buf *out, struct agent_error *err)
+{
+	int error = cgroup_find_mount(out);
+
+	if (error == -EOPNOTSUPP)
+		snprintf(
+			err->message, sizeof(err->message),
+			"there is no such control group of version 1, and none of version 2 are mounted here; try: mount -t "
+			"cgroup2 none /sys/fs/cgroup/unified");
+	return error;
 }
 
 int cgroup_open(const char *path, struct agent_error *err)

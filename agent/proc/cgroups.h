@@ -13,6 +13,9 @@
 struct agent_error;
 struct buf;
 
+/* Puts the place where version 2 is mounted behind @out. 0; -EOPNOTSUPP: it is mounted nowhere; -ENOMEM. */
+int cgroup_find_mount(struct buf *out);
+
 /*
  * Opens the control group @path below the mount of version 2; @path may begin with the mount's place. A descriptor; or
  * -ENOENT, -EOPNOTSUPP (there is no version 2, or the path is in a hierarchy of version 1), -errno, with @err filled.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts about a process that /proc has and no record of the kernel, as enrichers tell them (agent/process/enrich.h). They
- * are read once for each program, when its first sample arrives and not when that is applied: the process may be gone by
- * then. Agent's thread.
+ * Facts about a process, as enrichers tell them (agent/process/enrich.h). They are found once for each program, when its
+ * first sample arrives and not when that is applied: in the sample, and in /proc if that does not have them all, as the
+ * process may be gone soon. Agent's thread.
  */
 #ifndef HEARTH_AGENT_PROCESS_PROCESS_FACTS_H
 #define HEARTH_AGENT_PROCESS_PROCESS_FACTS_H
@@ -16,8 +16,8 @@
 /* The facts about one program, unchanging and reference counted: children get them from their parents. */
 struct process_facts {
 	uint32_t refs;
-	uint64_t read_ns;	      /* CLOCK_MONOTONIC, before it was read */
-	bool is_whole;		      /* all files could be read */
+	uint64_t read_ns;	      /* CLOCK_MONOTONIC, before the environment was read */
+	bool is_whole;		      /* all sources could be read */
 	struct attributes attributes; /* from all enrichers */
 };
 
@@ -28,16 +28,26 @@ struct program_id {
 	uint64_t exec_id;
 };
 
+/* The facts of a program that its sample has; borrowed. */
+struct program_told {
+	uint64_t time_ns;	 /* of the sample */
+	uint64_t cgroup;	 /* id of the control group of version 2; 0: not told */
+	const char *environment; /* NULL: not told */
+	size_t environment_bytes;
+};
+
 struct metrics;
 struct facts_reader;
 
-/* @variables (borrowed) are told as process.environment_variable.NAME. */
-int facts_reader_new(const char *const *variables, size_t count, struct metrics *metrics, struct facts_reader **ret);
+/* @variables (borrowed) are told as process.environment_variable.NAME. @groups (copied): where control groups of version 2
+ * are mounted, "": nowhere. */
+int facts_reader_new(const char *const *variables, size_t count, const char *groups, struct metrics *metrics,
+		     struct facts_reader **ret);
 void facts_reader_free(struct facts_reader *r);
 
-/* Reads the facts for a sample of @id that arrived, if they are not read yet. For a sample without an identity (taken while
- * the process ended) all of @id but the pid is 0. */
-void facts_reader_meet(struct facts_reader *r, const struct program_id *id);
+/* Finds the facts for a sample of @id that arrived, if they are not found yet; reads from /proc what is not in @told. For a
+ * sample without an identity (taken while the process ended) all of @id but the pid is 0. */
+void facts_reader_meet(struct facts_reader *r, const struct program_id *id, const struct program_told *told);
 
 /*
  * Hands out the facts that were read for @id, once: a reference. NULL: nothing was read, or the process was gone too soon.

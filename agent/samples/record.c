@@ -25,6 +25,8 @@ static const struct {
 	[SECTION_CONTEXT] = { 1, 1, MAX_CONTEXT_BYTES },
 	[SECTION_RETURNS] = { 2 * sizeof(uint64_t), 1, 1 + MAX_PROBED_CALLS },
 	[SECTION_PAGE] = { sizeof(uint64_t), 1, 1 },
+	[SECTION_CGROUP] = { sizeof(uint64_t), 1, 1 },
+	[SECTION_ENVIRONMENT] = { 1, 0, MAX_ENVIRONMENT_BYTES },
 };
 
 static void take_section(struct pending_sample *s, enum section_type type, const uint64_t *content, uint32_t count)
@@ -88,6 +90,13 @@ static void take_section(struct pending_sample *s, enum section_type type, const
 		break;
 	case SECTION_PAGE:
 		s->page = *content;
+		break;
+	case SECTION_CGROUP:
+		s->cgroup = *content;
+		break;
+	case SECTION_ENVIRONMENT:
+		s->environment = (const void *)content;
+		s->environment_bytes = count;
 		break;
 	case SECTION_PROBE:
 		s->probe = (const void *)content;

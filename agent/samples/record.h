@@ -32,13 +32,15 @@ struct pending_sample {
 	const uint8_t *context;		  /* bytes of SECTION_CONTEXT */
 	const uint32_t *sps;		  /* of each of @user: how far its sp is above; SP_FAR */
 	const uint64_t *captures;	  /* words of SECTION_CAPTURES */
+	const char *environment;	  /* bytes of SECTION_ENVIRONMENT; NULL: not told */
+	uint64_t cgroup;		  /* id of the control group of version 2; 0: not told */
 	uint64_t page;			  /* address in memory that was touched; 0: it is of none */
 	bool is_logical;		  /* inlined calls have frames of their own (struct trace) */
 	const char *target_name;	  /* NULL or "": not known. Not of the record: who applies the sample finds it */
 	uint64_t value;			  /* its weight in the unit of its kind */
 	uint32_t kernel_cnt, user_cnt, chain_cnt, sp_cnt, capture_cnt, more_cnt, return_cnt; /* return_cnt: of pairs */
 	uint32_t arg_cnt;								     /* of @probe that are there */
-	uint32_t label_words, context_bytes;
+	uint32_t label_words, context_bytes, environment_bytes;
 	uint32_t wake_cnt;
 	bool is_irq;			/* an interrupt woke: whatever stack the interrupted thread has is no part of it */
 	uint32_t unknown_cnt;		/* sections that were passed over */

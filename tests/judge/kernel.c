@@ -14,12 +14,16 @@
 
 /* What <bpf/bpf_helpers.h> and its like would declare. */
 #define SEC(name)
-#define __uint(name, val)	    int(*name)[val]
-#define __type(name, val)	    __typeof__(val) *name
-#define __array(name, val)	    __typeof__(val) *name[]
-#define __noinline		    __attribute__((noinline))
-#define BPF_CORE_READ(from, field)  ((from)->field)
-#define bpf_loop(n, fn, arg, flags) host_loop(n, (long (*)(uint32_t, void *))(fn), arg)
+#define __uint(name, val)	     int(*name)[val]
+#define __type(name, val)	     __typeof__(val) *name
+#define __array(name, val)	     __typeof__(val) *name[]
+#define __noinline		     __attribute__((noinline))
+#define bpf_core_field_exists(field) true
+#define READ_1(from, a)		     ((from)->a)
+#define READ_4(from, a, b, c, d)     ((from)->a->b->c->d)
+#define FIFTH(a, b, c, d, e, ...)    e
+#define BPF_CORE_READ(from, ...)     FIFTH(__VA_ARGS__, READ_4, , , READ_1, )(from, __VA_ARGS__)
+#define bpf_loop(n, fn, arg, flags)  host_loop(n, (long (*)(uint32_t, void *))(fn), arg)
 #define bpf_find_vma(task, addr, fn, arg, flags) \
 	(fn)((struct task_struct *)(task), &(struct vm_area_struct){ .vm_end = kernel.thread->area_end }, arg)
 

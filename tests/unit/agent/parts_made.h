@@ -20,6 +20,7 @@
 #include "agent/names/indexes.h"
 #include "agent/probe/allocator.h"
 #include "agent/probe/probe.h"
+#include "agent/proc/cgroups.h"
 #include "agent/proc/proc_reader.h"
 #include "agent/proc/proc_root.h"
 #include "agent/readers.h"
@@ -218,9 +219,17 @@ void runtimes_map(void *runtimes, struct process *p, struct file *file, const ch
 	(void)task;
 }
 
-int facts_reader_new(const char *const *variables, size_t count, struct metrics *metrics, struct facts_reader **ret)
+int cgroup_find_mount(struct buf *out)
+{
+	buf_puts(out, "/groups");
+	return 0;
+}
+
+int facts_reader_new(const char *const *variables, size_t count, const char *groups, struct metrics *metrics,
+		     struct facts_reader **ret)
 {
 	assert_true(variables == config.env_vars && count == config.env_var_count && metrics == some_metrics);
+	assert_string_equal(groups, "/groups");
 	return make("facts", ret);
 }
 

@@ -113,6 +113,37 @@ static void test_context(void **state)
 	assert_int_equal(parse(words, ARRAY_LEN(words), 0, &s), -EBADMSG);
 }
 
+/* A program's control group and environment, of any length up to the bound; an empty one is told, too. */
+static void test_program(void **state)
+{
+	AUTO_FREE uint64_t *words = calloc(4 + MAX_ENVIRONMENT_BYTES / 8, sizeof(*words));
+	struct pending_sample s;
+
+	(void)state;
+	assert_non_null(words);
+	words[0] = SECTION(SECTION_CGROUP, 8);
+	words[1] = 77;
+	words[2] = SECTION(SECTION_ENVIRONMENT, 5);
+	memcpy(&words[3], "A=1\0B", 5);
+	assert_int_equal(parse(words, 2, 0, &s), 0);
+	assert_true(s.cgroup == 77 && !s.environment);
+	assert_int_equal(parse(words, 4, 0, &s), 0);
+	assert_true(s.cgroup == 77 && s.environment_bytes == 5);
+	assert_memory_equal(s.environment, "A=1\0B", 5);
+	words[2] = SECTION(SECTION_ENVIRONMENT, 0);
+	assert_int_equal(parse(words, 3, 0, &s), 0);
+	assert_true(s.environment && !s.environment_bytes);
+	words[2] = SECTION(SECTION_ENVIRONMENT, MAX_ENVIRONMENT_BYTES);
+	assert_int_equal(parse(words, 3 + MAX_ENVIRONMENT_BYTES / 8, 0, &s), 0);
+	assert_int_equal(s.environment_bytes, MAX_ENVIRONMENT_BYTES);
+	words[2] = SECTION(SECTION_ENVIRONMENT, MAX_ENVIRONMENT_BYTES + 1);
+	assert_int_equal(parse(words, 4 + MAX_ENVIRONMENT_BYTES / 8, 0, &s), -EBADMSG);
+	words[2] = SECTION(SECTION_ENVIRONMENT, 9); /* longer than the record */
+	assert_int_equal(parse(words, 4, 0, &s), -EBADMSG);
+	words[0] = SECTION(SECTION_CGROUP, 16);
+	assert_int_equal(parse(words, 3, 0, &s), -EBADMSG);
+}
+
 /* A chain, and the stack pointers of the user frames: of as many frames as there are, or not. */
 static void test_chain(void **state)
 {
@@ -309,7 +340,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_context),	     cmocka_unit_test(test_sections), cmocka_unit_test(test_chain),
 		cmocka_unit_test(test_bad_sections), cmocka_unit_test(test_limits),   cmocka_unit_test(test_bad_heads),
-		cmocka_unit_test(test_waits),	     cmocka_unit_test(test_wakers),
+		cmocka_unit_test(test_waits),	     cmocka_unit_test(test_wakers),   cmocka_unit_test(test_program),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
