@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Parts of its thread's stacks that a sample that missed carries, and their order: the kernel's side
- * (tests/judge/kernel.c has bpf/send.bpf.h and bpf/stacks.bpf.h on the host) over a memory made up here.
- */
+/* Parts of its thread's stacks that a sample that missed carries, and their order: the kernel's side (tests/judge/kernel.c
+ * has bpf/send.bpf.h and bpf/stacks.bpf.h on the host) over a memory made up here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -213,27 +211,21 @@ static void find_beam_stack(void)
 {
 	enum { KEYS = 512, SCHEDULER = 1024, PROCESS = 2048 }; /* offsets from GO */
 	struct chain_state threads = { .thread = { THREAD_KEY, THREAD_GLIBC, GO - TLS + KEYS, GO } };
+	static const uint64_t cases[][4] = {
+		{ GO_SP, GO_SP / PAGE * PAGE, GO_END - PAGE, GO_END - PAGE }, /* sp, heap; where the copy ends */
+		{ GO_SP, GO_END, GO_END + PAGE / 2, GO_SP + PAGE / 2 },	      /* moved: no larger than the old heap */
+		{ 0, GO_SP, GO_END, 0 },
+	};
 	struct memory m = { .go = { 1, 0, 0, GO + SCHEDULER, [SCHEDULER / 8] = GO + PROCESS } };
 
 	held.threads = &threads;
 	for (uint16_t i = BEAM_STACK_POINTER; i < BEAM_THREAD_MAX; i++)
 		threads.offset[i] = 8 * i;
-	memcpy(&m.go[PROCESS / 8 + 1], (uint64_t[]){ GO_SP, GO_SP / PAGE * PAGE, GO_END - PAGE }, 24);
-	send(&m, SP + PAGE);
-	assert_int_equal(sent.regs.sched.sp, GO_SP);
-	assert_true(sent.ends[sent.count - 1] == GO_END - PAGE);
-	/* The collector has moved the stack, and the process has its old heap still, which was no smaller. */
-	memcpy(&m.go[PROCESS / 8 + 1], (uint64_t[]){ GO_SP, GO_END + PAGE, GO_END + PAGE + PAGE / 2 }, 24);
-	send(&m, SP + PAGE);
-	assert_int_equal(sent.regs.sched.sp, GO_SP);
-	assert_true(sent.ends[sent.count - 1] == GO_SP + PAGE / 2);
-	for (uint16_t i = BEAM_STACK_POINTER; i < BEAM_THREAD_MAX; i++) { /* it makes no sense */
-		const uint64_t words[] = { GO_SP, GO_SP / PAGE * PAGE, GO_END - PAGE };
-
-		memcpy(&m.go[PROCESS / 8 + 1], words, sizeof(words));
-		m.go[PROCESS / 8 + i] = 0;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		memcpy(&m.go[PROCESS / 8 + 1], cases[i], 24);
 		send(&m, SP + PAGE);
-		assert_int_equal(sent.regs.sched.pc, 0);
+		assert_int_equal(sent.regs.sched.pc, cases[i][0]);
+		assert_true(!cases[i][0] || sent.ends[sent.count - 1] == cases[i][3]);
 	}
 	held.threads = NULL;
 }
@@ -259,10 +251,8 @@ static void test_go(void **state)
 	find_beam_stack();
 }
 
-/*
- * Go's preemption signal came while the thread was in the vDSO, on the system stack: nobody noted where the goroutine's
- * stack was left; the interrupted frame pointer leads there.
- */
+/* Go's preemption signal came while the thread was in the vDSO, on the system stack: nobody noted where the goroutine's
+ * stack was left; the interrupted frame pointer leads there. */
 static void test_go_interrupted(void **state)
 {
 	enum { FRAME_OFF = 0xd00, CHAIN = 0xe00, CURG_LO = 384 };
