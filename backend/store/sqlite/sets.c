@@ -176,11 +176,12 @@ static struct name_label *make_label(uint32_t attribute, const char *key, const 
 {
 	size_t key_size = strlen(key) + 1, value_size = strlen(value) + 1;
 	struct name_label *label = malloc(sizeof(*label) + key_size + value_size);
-	char *texts = (char *)(label + 1);
+	char *texts;
 
-	if (label)
-		*label = (struct name_label){ memcpy(texts, key, key_size), memcpy(texts + key_size, value, value_size),
-					      attribute };
+	if (!label)
+		return NULL;
+	texts = (char *)(label + 1);
+	*label = (struct name_label){ memcpy(texts, key, key_size), memcpy(texts + key_size, value, value_size), attribute };
 	return label;
 }
 
