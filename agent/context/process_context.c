@@ -239,7 +239,7 @@ static struct context_slot *make_slot(struct process *p)
 
 void process_context_look(struct process *p, bool at_once)
 {
-	struct context_slot *slot = p->is_outside ? NULL : make_slot(p);
+	struct context_slot *slot = p->is_outside || process_has_ended(p) ? NULL : make_slot(p);
 	struct memory memory = { .pid = p->pid };
 	int error = -EAGAIN;
 

@@ -478,7 +478,7 @@ void processes_reread_met(struct processes *ps, void (*fn)(void *arg, struct pro
 	}
 }
 
-static bool is_in_proc(uint32_t pid)
+bool process_is_in_proc(uint32_t pid)
 {
 	char path[PROC_PATH_BYTES];
 	struct stat st;
@@ -497,7 +497,7 @@ static void *keep_process(void *arg, void *value)
 	const struct expiry *expiry = arg;
 	struct process *p = value;
 
-	if ((!p->has_exited && !expiry->looks_at_all) || is_in_proc(p->pid))
+	if ((!p->has_exited && !expiry->looks_at_all) || process_is_in_proc(p->pid))
 		return p;
 	if (!p->has_exited) {
 		p->has_exited = true; /* all other records about it will have come by the next round */

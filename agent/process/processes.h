@@ -84,6 +84,15 @@ void processes_tell_chains(struct processes *ps, struct sampler *sampler);
  */
 struct process *processes_find(struct processes *ps, uint32_t pid);
 
+/* Is the process @pid, or what is left of it, in /proc? */
+bool process_is_in_proc(uint32_t pid);
+
+/* Has @p ended, with all of its threads? A leader that exits alone leaves its process in /proc. */
+static inline bool process_has_ended(const struct process *p)
+{
+	return p->has_exited && !process_is_in_proc(p->pid);
+}
+
 /* The process @pid if it is known. This is not a reference. */
 struct process *processes_peek(struct processes *ps, uint32_t pid);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -102,6 +103,7 @@ static void test_process(void **state)
 	process_context_look(&p, false); /* not so soon */
 	assert_null(process_context_of(&p));
 	p.exec_id++;
+	p.has_exited = true; /* its leader alone: it is in /proc still */
 	process_context_look(&p, false);
 	assert_non_null(process_context_of(&p));
 	assert_string_equal(value_of(process_context_of(&p), "service.name"), "shop");
@@ -111,12 +113,30 @@ static void test_process(void **state)
 	p.context->free(p.context);
 }
 
+/* Nothing is asked of /proc for a process of which a record told that it ended. */
+static void test_ended_process(void **state)
+{
+	struct process p = { .refs = 1, .pid = (uint32_t)fork(), .has_exited = true };
+
+	(void)state;
+	if (!p.pid)
+		_exit(0);
+	assert_int_equal(waitpid((pid_t)p.pid, NULL, 0), p.pid);
+	process_context_look(&p, false);
+	assert_null(p.context);
+	p.has_exited = false;
+	process_context_look(&p, false);
+	assert_non_null(p.context);
+	p.context->free(p.context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test(test_header),
 		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_ended_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
