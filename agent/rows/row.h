@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "agent/cpu/cpu.h"
 
@@ -74,6 +75,15 @@ struct row {
 	int32_t cfa_off2;
 	int32_t saved[SAVED_MAX]; /* offset from the CFA, or one of the above: ROW_CFA_REG, _DEREF, _PLT, _SCHED */
 };
+
+/* Do @a and @b say the same of the code where they hold? */
+static inline bool row_is_alike(const struct row *a, const struct row *b)
+{
+	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->is_signal_frame == b->is_signal_frame &&
+	       a->is_guess == b->is_guess && a->is_followed == b->is_followed && a->capture == b->capture &&
+	       a->is_behind_syscall == b->is_behind_syscall && a->cfa_off == b->cfa_off && a->cfa_off2 == b->cfa_off2 &&
+	       memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
+}
 
 /* Registers of one frame. */
 struct row_regs {

@@ -49,21 +49,13 @@ struct output {
 	size_t max, count;
 };
 
-static bool same_rules(const struct row *a, const struct row *b)
-{
-	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->is_signal_frame == b->is_signal_frame &&
-	       a->is_guess == b->is_guess && a->is_followed == b->is_followed && a->capture == b->capture &&
-	       a->is_behind_syscall == b->is_behind_syscall && a->cfa_off == b->cfa_off && a->cfa_off2 == b->cfa_off2 &&
-	       memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
-}
-
 static int emit(struct output *out, const struct row *row)
 {
 	struct row *last = out->count ? &out->rows[out->count - 1] : NULL;
 
 	if (last && row->start - last->end < PADDING_BYTES) {
 		last->end = row->start;
-		if (same_rules(last, row)) {
+		if (row_is_alike(last, row)) {
 			last->end = row->end;
 			return 0;
 		}

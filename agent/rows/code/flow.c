@@ -404,12 +404,6 @@ static int run(struct flow *f, const struct code_entry *entries, size_t count)
 	return r;
 }
 
-static bool same_rules(const struct row *a, const struct row *b)
-{
-	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->cfa_off == b->cfa_off && a->cfa_off2 == b->cfa_off2 &&
-	       a->is_behind_syscall == b->is_behind_syscall && memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
-}
-
 /* The rows of what was reached, into @rows, which has room for each visit. Returns their number. */
 static size_t collect(struct flow *f, struct row *rows)
 {
@@ -427,7 +421,7 @@ static size_t collect(struct flow *f, struct row *rows)
 			continue;
 		row.start = f->addr + off;
 		row.end = row.start + v->length_bytes;
-		if (n && rows[n - 1].end == row.start && same_rules(&rows[n - 1], &row))
+		if (n && rows[n - 1].end == row.start && row_is_alike(&rows[n - 1], &row))
 			rows[n - 1].end = row.end;
 		else
 			rows[n++] = row;

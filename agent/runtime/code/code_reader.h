@@ -45,6 +45,12 @@ struct code_token {
 	uint64_t addr, value, mask;
 };
 
+/* The whole word at @addr. */
+static inline struct code_token code_token_at(struct code_memory *m, uint64_t addr)
+{
+	return (struct code_token){ .addr = addr, .value = code_read_u64(m, addr), .mask = UINT64_MAX };
+}
+
 struct code_block {
 	uint64_t start, end; /* the code to which all of this refers; holds the address that was asked for */
 	struct code_token tokens[CODE_TOKENS];

@@ -385,8 +385,7 @@ static int add_row(struct rows *rows, uint64_t start, uint64_t end, struct row r
 		return 0;
 	row.start = start;
 	row.end = end;
-	if (last && last->end == start && last->cfa == row.cfa && last->cfa_reg == row.cfa_reg &&
-	    last->cfa_off == row.cfa_off) {
+	if (last && last->end == start && row_is_alike(last, &row)) {
 		last->end = end;
 		return 0;
 	}

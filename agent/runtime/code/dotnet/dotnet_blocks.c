@@ -78,17 +78,12 @@ static uint64_t find_start(struct code_memory *m, const struct heap *h, uint64_t
 	return start;
 }
 
-static struct code_token token(struct code_memory *m, uint64_t addr)
-{
-	return (struct code_token){ addr, code_read_u64(m, addr), UINT64_MAX };
-}
-
 static int make_stub(struct code_memory *m, uint64_t start, uint64_t end, struct code_block *ret)
 {
 	ret->start = start;
 	ret->end = end;
 	ret->kind = DOTNET_STUB;
-	ret->tokens[0] = token(m, start);
+	ret->tokens[0] = code_token_at(m, start);
 	return dotnet_unreadable(m, 0);
 }
 
@@ -113,9 +108,9 @@ static int block_of_method(struct code_memory *m, const struct dotnet_section *s
 		ret->own[DOTNET_OWN_UNWIND] = section->start + e.unwind;
 		ret->own[DOTNET_OWN_CODE] = start;
 		ret->own[DOTNET_OWN_DEBUG] = code_read_u64(m, header + HEADER_DEBUG);
-		ret->tokens[0] = token(m, start - 8);
-		ret->tokens[1] = token(m, header + HEADER_METHOD);
-		ret->tokens[2] = token(m, at);
+		ret->tokens[0] = code_token_at(m, start - 8);
+		ret->tokens[1] = code_token_at(m, header + HEADER_METHOD);
+		ret->tokens[2] = code_token_at(m, at);
 		return dotnet_unreadable(m, 0);
 	}
 	return dotnet_unreadable(m, -ENOENT);
@@ -196,7 +191,7 @@ static int block_in_image(const struct dotnet *s, struct code_memory *m, const s
 	ret->start = base + e.begin;
 	ret->end = base + e.end;
 	ret->own[DOTNET_OWN_UNWIND] = base + e.unwind;
-	ret->tokens[0] = token(m, table + i * sizeof(e));
+	ret->tokens[0] = code_token_at(m, table + i * sizeof(e));
 	for (uint32_t back = 0; !method && back <= i && back < MAX_BACK; back++) {
 		begin = base + code_read_u32(m, table + (i - back) * sizeof(e));
 		method = method_at(m, buckets, begin);

@@ -72,11 +72,6 @@ static void cut(struct code_block *b, uint64_t pc, uint64_t start, uint64_t end,
 	b->end = to < end && end - start > bytes ? to : end;
 }
 
-static struct code_token token(struct code_memory *m, uint64_t addr)
-{
-	return (struct code_token){ .addr = addr, .value = code_read_u64(m, addr), .mask = UINT64_MAX };
-}
-
 /* A word that leads to @code's entry as long as that is in the list. The entry behind it is older, and mostly stays. */
 static struct code_token link_of(const struct gdb_jit *s, const struct gdb_jit_code *code, const struct gdb_jit_entry *e)
 {
@@ -96,7 +91,7 @@ static struct code_token end_of_name(struct code_memory *m, uint64_t addr)
 	if (!addr || code_read_text(m, addr, name, sizeof(name)))
 		return (struct code_token){ 0 };
 	len = strlen(name) + 1;
-	return token(m, addr + (len > sizeof(uint64_t) ? len - sizeof(uint64_t) : 0));
+	return code_token_at(m, addr + (len > sizeof(uint64_t) ? len - sizeof(uint64_t) : 0));
 }
 
 static int gdb_jit_block(void *state, struct code_memory *m, uint64_t pc, struct code_block *b)
@@ -110,7 +105,7 @@ static int gdb_jit_block(void *state, struct code_memory *m, uint64_t pc, struct
 	if (error == -ENOENT) {
 		cut(b, pc, code.start, code.end, PAGE_BYTES);
 		b->kind = GDB_JIT_NONE;
-		b->tokens[0] = token(m, s->descriptor + 16);
+		b->tokens[0] = code_token_at(m, s->descriptor + 16);
 		return 0;
 	}
 	if (!error)
@@ -122,10 +117,10 @@ static int gdb_jit_block(void *state, struct code_memory *m, uint64_t pc, struct
 	cut(b, pc, piece.start, piece.end, GDB_JIT_BLOCK_BYTES);
 	b->kind = GDB_JIT_CODE;
 	b->tokens[0] = link_of(s, &code, &e);
-	b->tokens[1] = token(m, code.entry + offsetof(struct gdb_jit_entry, image));
+	b->tokens[1] = code_token_at(m, code.entry + offsetof(struct gdb_jit_entry, image));
 	/* A longer one is no function, but memory that fills with code: QEMU's. */
 	if (piece.end - piece.start <= GDB_JIT_BLOCK_BYTES)
-		b->tokens[2] = token(m, b->start + (b->end - b->start) / 2 / sizeof(uint64_t) * sizeof(uint64_t));
+		b->tokens[2] = code_token_at(m, b->start + (b->end - b->start) / 2 / sizeof(uint64_t) * sizeof(uint64_t));
 	b->tokens[3] = end_of_name(m, piece.name);
 	b->own[GDB_JIT_OWN_IMAGE] = code.image;
 	b->own[GDB_JIT_OWN_BYTES] = code.bytes;

@@ -127,12 +127,6 @@ static struct row row_of(const struct codelet_state *s)
 	return r;
 }
 
-static bool same_rules(const struct row *a, const struct row *b)
-{
-	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->cfa_off == b->cfa_off && a->capture == b->capture &&
-	       memcmp(a->saved, b->saved, sizeof(a->saved)) == 0;
-}
-
 /* Code that no path led to runs in a frame: whoever jumps there has one. */
 static size_t collect(const struct walk *w, struct row *rows)
 {
@@ -148,7 +142,7 @@ static size_t collect(const struct walk *w, struct row *rows)
 		r.start = w->addr + off;
 		r.end = r.start + bytes;
 		off += bytes;
-		if (n && same_rules(&rows[n - 1], &r))
+		if (n && row_is_alike(&rows[n - 1], &r))
 			rows[n - 1].end = r.end;
 		else
 			rows[n++] = r;

@@ -106,11 +106,6 @@ static int pcre_ranges(void *state, struct code_memory *m, uint32_t given, struc
 	return m->is_spent ? -EDQUOT : (int)s->range_cnt;
 }
 
-static struct code_token token(struct code_memory *m, uint64_t addr)
-{
-	return (struct code_token){ addr, code_read_u64(m, addr), UINT64_MAX };
-}
-
 static int block_in(struct code_memory *m, const struct code_range *r, uint64_t pc, struct code_block *ret)
 {
 	uint64_t at = chunk_of(m, r, pc), size_before = 0, size;
@@ -124,9 +119,9 @@ static int block_in(struct code_memory *m, const struct code_range *r, uint64_t 
 			ret->end = at + size;
 			if (!h.size || pc < ret->start)
 				return -ENOENT;
-			ret->tokens[0] = token(m, at);
-			ret->tokens[1] = token(m, ret->start + sizeof(uint64_t)); /* the frame's size, mostly */
-			ret->tokens[2] = token(m, ret->start + size / 2 / sizeof(uint64_t) * sizeof(uint64_t));
+			ret->tokens[0] = code_token_at(m, at);
+			ret->tokens[1] = code_token_at(m, ret->start + sizeof(uint64_t)); /* the frame's size, mostly */
+			ret->tokens[2] = code_token_at(m, ret->start + size / 2 / sizeof(uint64_t) * sizeof(uint64_t));
 			return 0;
 		}
 		at += size;
@@ -222,8 +217,7 @@ static int add_row(struct walk *w, uint64_t start, uint64_t end, const struct co
 		return 0;
 	row.start = start;
 	row.end = end;
-	if (last && last->end == start && last->cfa == row.cfa && last->cfa_reg == row.cfa_reg &&
-	    last->cfa_off == row.cfa_off && !memcmp(last->saved, row.saved, sizeof(row.saved))) {
+	if (last && last->end == start && row_is_alike(last, &row)) {
 		last->end = end;
 		return 0;
 	}

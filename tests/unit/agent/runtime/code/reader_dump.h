@@ -15,6 +15,15 @@
 #include "base/buf.h"
 #include "tests/unit/proto/golden.h"
 
+/* Do the tokens of @b hold in @m? */
+static inline bool tokens_hold(struct code_memory m, const struct code_block *b)
+{
+	for (int i = 0; i < CODE_TOKENS; i++)
+		if (b->tokens[i].mask && (code_read_u64(&m, b->tokens[i].addr) & b->tokens[i].mask) != b->tokens[i].value)
+			return false;
+	return true;
+}
+
 enum { DUMP_READS = 16, DUMP_ALL = 1 << 20, DUMP_NONE = 1 << 20 };
 
 struct dumped {

@@ -80,17 +80,6 @@ static struct code_block block_at(uint64_t pc)
 	return b;
 }
 
-/* Do the tokens of @b hold? */
-static bool holds(const struct code_block *b)
-{
-	struct code_memory m = memory_of();
-
-	for (int i = 0; i < CODE_TOKENS; i++)
-		if (b->tokens[i].mask && (code_read_u64(&m, b->tokens[i].addr) & b->tokens[i].mask) != b->tokens[i].value)
-			return false;
-	return true;
-}
-
 static struct row row_at(uint64_t pc)
 {
 	struct code_block b = block_at(pc);
@@ -171,9 +160,9 @@ static void test_nobodys(void **state)
 	assert_int_equal(b.end, fake_code(1));
 	assert_int_equal(row_at(between + 8).cfa_reg, REG_FP);
 	assert_string_equal(name_at(between + 8), "");
-	assert_true(holds(&b));
+	assert_true(tokens_hold(memory_of(), &b));
 	fake_link(&fake, 1);
-	assert_false(holds(&b));
+	assert_false(tokens_hold(memory_of(), &b));
 }
 
 /* A piece is one function's code, or what lies behind it. */
@@ -203,13 +192,13 @@ static void test_comes_and_goes(void **state)
 	fake_link(&fake, 2);
 	second = block_at(fake_code(1));
 	assert_int_equal(second.kind, GDB_JIT_CODE);
-	assert_true(holds(&second));
+	assert_true(tokens_hold(memory_of(), &second));
 	fake_link(&fake, 1);
-	assert_false(holds(&second));
+	assert_false(tokens_hold(memory_of(), &second));
 	assert_int_equal(block_at(fake_code(1)).kind, GDB_JIT_NONE); /* although it was known */
 	first = block_at(fake_code(0));
 	assert_int_equal(first.kind, GDB_JIT_CODE);
-	assert_true(holds(&first));
+	assert_true(tokens_hold(memory_of(), &first));
 }
 
 /* Another file of the same length at the same place, with another name alone; or with its code elsewhere. */
@@ -219,11 +208,11 @@ static void test_another_in_place(void **state)
 	Elf64_Shdr *text;
 
 	(void)state;
-	assert_true(holds(&b));
+	assert_true(tokens_hold(memory_of(), &b));
 	fake_file(&fake, 1, "_ZN4shop4sellB2v1B8c9tJTIeFEi");
-	assert_true(holds(&b)); /* the end of the name is the same */
+	assert_true(tokens_hold(memory_of(), &b)); /* the end of the name is the same */
 	fake_file(&fake, 1, "_ZN4shop4sellB2v1B8c8tJTIeGEi");
-	assert_false(holds(&b));
+	assert_false(tokens_hold(memory_of(), &b));
 	text = (Elf64_Shdr *)(void *)(fake.bytes + FAKE_FILE + 0x1000 + 64) + 1;
 	text->sh_addr += 0x1000;
 	assert_int_equal(block_at(fake_code(1)).kind, GDB_JIT_NONE);

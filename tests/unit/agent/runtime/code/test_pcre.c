@@ -60,16 +60,6 @@ static int block_at(uint64_t pc, struct code_block *b)
 	return code_pcre.block(reader, &m, pc, b);
 }
 
-static bool holds(const struct code_block *b)
-{
-	struct code_memory m = memory_of();
-
-	for (int i = 0; i < CODE_TOKENS; i++)
-		if (b->tokens[i].mask && (code_read_u64(&m, b->tokens[i].addr) & b->tokens[i].mask) != b->tokens[i].value)
-			return false;
-	return true;
-}
-
 /* --- chunks --- */
 
 static void memory_with_chunks_is_known_by_its_heads(void **state)
@@ -117,7 +107,7 @@ static void blocks_are_found_by_their_heads(void **state)
 		if (cases[i].error)
 			continue;
 		assert_true(b.start == cases[i].start && b.end > cases[i].pc);
-		assert_true(holds(&b));
+		assert_true(tokens_hold(memory_of(), &b));
 	}
 }
 
@@ -128,12 +118,12 @@ static void tokens_tell_that_a_block_went(void **state)
 	(void)state;
 	assert_int_equal(block_at(SECOND, &b), 0);
 	fake_free(&fake, FAKE_SECOND, FAKE_BLOCK, 0);
-	assert_false(holds(&b));
+	assert_false(tokens_hold(memory_of(), &b));
 	fake_make(&fake);
 	fake_put(&fake, SECOND + 14, 0x90, 1); /* another one with a larger frame in its place */
-	assert_false(holds(&b));
+	assert_false(tokens_hold(memory_of(), &b));
 	fake_make(&fake);
-	assert_true(holds(&b));
+	assert_true(tokens_hold(memory_of(), &b));
 }
 
 static void blocks_of_broken_chains_are_none(void **state)
