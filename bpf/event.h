@@ -565,6 +565,7 @@ struct cpu_state {
 	__u64 chunk_tokens_ns; /* token bucket: the time up to which it was spent */
 	__u64 events;	       /* events of a tracepoint that passed the filters */
 	__u64 object_tokens;   /* token bucket of object records: the time up to which it was spent */
+	__u64 told_program;    /* whose environment this CPU sent last (bpf/program.bpf.h) */
 	__u32 seq;
 	__u32 pad;
 };

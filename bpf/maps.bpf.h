@@ -236,6 +236,17 @@ static __always_inline __u64 masked(__u64 at, const __u64 mask)
 #endif
 }
 
+/* The smaller one of @a and @b, which differ by less than 2^63, without a branch, which verifiers would follow both ways. */
+static __always_inline __u64 least(__u64 a, __u64 b)
+{
+	__u64 over = a - b, is_less = (__u64)((__s64)over >> 63); /* all bits, or none */
+
+#ifdef __bpf__
+	asm volatile("" : "+r"(is_less)); /* the compiler would make it a branch */
+#endif
+	return a - (over & ~is_less);
+}
+
 static __always_inline __u64 word_index(__u64 at)
 {
 	return masked(at, SCRATCH_WORDS - 1);

@@ -32,12 +32,11 @@ static __always_inline int send_chunk(struct cpu_state *state, struct scratch *s
 	__u32 cpu = scratch->sample.hdr.cpu, index = cpu & (cfg_rings - 1);
 	__u64 len = STACK_CHUNK_BYTES - (copy->addr & (STACK_CHUNK_BYTES - 1));
 	void *ring = bpf_map_lookup_elem(&rings, &index);
-	__u64 room;
+	__u64 room, left = copy->end - copy->addr;
 
 	if (!ring || copy->addr >= copy->end)
 		return 1;
-	if (loop_form && len > copy->end - copy->addr)
-		len = copy->end - copy->addr;
+	len = least(len, left & ~0ull >> 1); /* of a stack without an end that is known the top bit is set */
 	/* the rest is for samples; a half, or a quarter from FAIR_CHUNKS on, without a branch: verifiers follow each */
 	room = bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) >> (1 + ((FAIR_CHUNKS - 1 - (__u64)copy->cnt) >> 63));
 	copy->tries++;
@@ -538,8 +537,10 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 		return;
 	if (bpf_ringbuf_output(ring, sample, size,
 			       miss || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg_wake_bytes ? BPF_RB_FORCE_WAKEUP
-												   : BPF_RB_NO_WAKEUP))
+												   : BPF_RB_NO_WAKEUP)) {
 		lose_sample(state, scratch, KERNEL_LOSS_RING);
+		state->told_program = 0;
+	}
 }
 
 #endif

@@ -30,6 +30,12 @@ static void describe(const struct session_kind *k, struct builder_profile_spec *
 	spec->period = (int64_t)k->what.period;
 }
 
+/* One may be passed hundreds of times within a program's first millisecond, by samples that all carry their stack. */
+static unsigned expected_hz(const struct sampled *what)
+{
+	return what->period < KIND_UNKNOWN_HZ ? KIND_UNKNOWN_HZ : 0;
+}
+
 static void configure(struct sampler *s, const struct sampled_kind *k)
 {
 	struct sampler_bpf *skel = s->skel;
@@ -74,6 +80,7 @@ const struct kind kind_tracepoint = {
 	.describe = describe,
 	.print = kind_print_event,
 	.events = { .levels = 1,
+		    .expected_hz = expected_hz,
 		    .configure = configure,
 		    .enable_cpu = kind_enable_cpu,
 		    .enable = enable,
