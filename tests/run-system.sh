@@ -76,13 +76,17 @@ skipped() {
 
 # failed NAME WHY
 failed() {
-	echo "0 1 0" >>"$counts"
-	echo "fail system/$1" >>"$counts"
+	{
+		echo "0 1 0"
+		echo "fail system/$1"
+		show "$1" | tail -n 8 | sed 's/^ */said /'
+	} >>"$counts"
 	echo "  FAIL $1${*:2}"
+	show "$1"
 }
 
 show() {
-	cut -c -400 "$scratch/$1.out" | sed 's/^/       /'
+	[ ! -e "$scratch/$1.out" ] || cut -c -400 "$scratch/$1.out" | sed 's/^/       /'
 }
 
 # run TEST...: one after another, a line each. in_lane=1: one that fails is put into $scratch/.again; again=1: it is tried once more
@@ -120,7 +124,6 @@ run() {
 		77) skipped "$name" "$(tail -n 1 "$scratch/$name.out")" ;;
 		*)
 			failed "$name" " ($took, exit status $status)"
-			show "$name"
 			;;
 		esac
 	done

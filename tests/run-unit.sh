@@ -61,7 +61,10 @@ run() {
 		echo "$p $f $s" >>"$work/counts"
 		cat "$log.skips" >>"$counts"
 		if ((f)); then
-			echo "fail unit/$name" >>"$counts"
+			{
+				echo "fail unit/$name"
+				grep -aE 'ERROR|error|FAILED' "$log" | head -n 8 | cut -c -400 | sed 's/^/said /'
+			} >>"$counts"
 			printf '  FAIL %-34s %d passed, %d failed%s\n' "$name" "$p" "$f" "${note:+ ($note)}"
 			sed 's/^/       /' "$log"
 		else

@@ -142,6 +142,7 @@ run() {
 		*)
 			echo "0 1 0"
 			echo "fail kernel/$version"
+			tail -n 8 "$out" | cut -c -400 | sed 's/^/said /'
 			;;
 		esac
 	} >>"$work/counts"

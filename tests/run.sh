@@ -6,7 +6,8 @@
 #   HEARTH_VM=0: no other kernels    HEARTH_LONG=1: a longer accounting test
 #   HEARTH_STRICT=1: what is skipped and not named in tests/skips has failed
 # The steps append to $HEARTH_TEST_COUNTS lines "PASSED FAILED SKIPPED", "skip NAME WHY" for each test or part of one that was left
-# out, "flake NAME" for each that passed by its second try, "fail NAME" for each that failed, and "time SECONDS NAME".
+# out, "flake NAME" for each that passed by its second try, "fail NAME" for each that failed, behind it "said LINE" for the last lines that
+# it printed, and "time SECONDS NAME".
 set -u
 cd "$(dirname "$0")/.." || exit 1
 make=${MAKE:-make}
@@ -178,6 +179,6 @@ cat "$work/steps"
 echo "the slowest tests:"
 sed -n 's/^time //p' "$HEARTH_TEST_COUNTS" | sort -rn | head -n 20 | while read -r seconds name; do printf '%6.1f s  %s\n' "$seconds" "$name"; done
 skips
-sed -n 's/^flake /flaky, passed by its second try: /p; s/^fail /failed: /p' "$HEARTH_TEST_COUNTS"
+sed -n 's/^flake /flaky, passed by its second try: /p; s/^fail /failed: /p; s/^said /        /p' "$HEARTH_TEST_COUNTS"
 awk '/^flake / { flaky++ } /^[0-9]/ { p += $1; f += $2; s += $3 }
 	END { printf "%d flaky\n%d passed, %d failed, %d skipped\n", flaky, p, f, s; exit !(f == 0 && p > 0) }' "$HEARTH_TEST_COUNTS"

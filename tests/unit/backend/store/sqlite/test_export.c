@@ -300,18 +300,18 @@ static void test_pieces(void **state)
 	assert_true(t.most_bytes < 9 << 20);
 }
 
-enum { SET_MINUTES = 5, SETS = 10000 /* in each */, MOST_SETS = 30000 };
+enum { SET_HOURS = 5, SETS = 10000 /* in each */, MOST_SETS = 30000 };
 
 /* One event of each of many threads, and a label that all have. */
-static void put_threads(uint64_t first_ns, unsigned minute)
+static void put_threads(uint64_t first_ns, unsigned hour)
 {
 	const uint32_t profile = builder_profile(builder, builder_resource(builder, NULL, 0), &on_cpu);
 	const int32_t at = stack("a");
 	int32_t labels[2] = { 0, builder_attribute_string(builder, "mine", STR("x")) };
 
 	for (unsigned i = 0; i < SETS; i++) {
-		labels[0] = builder_attribute_int(builder, "thread.id", minute * SETS + i);
-		builder_event(builder, profile, at, labels, 2, 0, first_ns + minute * 60 * NSEC_PER_SEC + i, false, 0);
+		labels[0] = builder_attribute_int(builder, "thread.id", hour * SETS + i);
+		builder_event(builder, profile, at, labels, 2, 0, first_ns + hour * HOUR_NS + i, false, 0);
 	}
 	put();
 }
@@ -339,21 +339,21 @@ static void test_sets(void **state)
 	const struct store_matcher late = { .label = "thread.id", .value = "49999" };
 	const struct store_matcher shared = { .label = "mine", .value = "x" };
 	struct store_selection sel = { .to_ns = UINT64_MAX, .matchers = &late, .matcher_count = 1 };
-	const uint64_t first_ns = clock_unix_ns(); /* old blocks may be merged into one */
+	const uint64_t first_ns = clock_unix_ns(); /* old blocks, and many of an hour, may be merged into one */
 	struct sets_held held = { 0 };
 
 	(void)state;
-	for (unsigned m = 0; m < SET_MINUTES; m++)
-		put_threads(first_ns, m);
+	for (unsigned hour = 0; hour < SET_HOURS; hour++)
+		put_threads(first_ns, hour);
 	assert_int_equal(store->read->export(store, &all, note_sets, &held), 0);
-	assert_int_equal(held.events, SET_MINUTES * SETS);
+	assert_int_equal(held.events, SET_HOURS * SETS);
 	assert_in_range(held.most, 1, MOST_SETS);
 	held.events = 0;
 	assert_int_equal(store->read->export(store, &sel, note_sets, &held), 0);
 	assert_int_equal(held.events, 1);
 	sel.matchers = &shared;
 	assert_int_equal(store->read->export(store, &sel, note_sets, &held), 0);
-	assert_int_equal(held.events, 1 + SET_MINUTES * SETS);
+	assert_int_equal(held.events, 1 + SET_HOURS * SETS);
 	assert_in_range(held.most, 1, MOST_SETS);
 }
 
