@@ -6,6 +6,7 @@
   const svg = document.documentElement, byId = (id) => document.getElementById(id);
   const frames = [...byId("frames").children], info = byId("info"), found = byId("found"), box = byId("search");
   const margin = +svg.dataset.margin, letter = +svg.dataset.letter, idle = info.textContent;
+  const slack = 1e-9; // places are written with ten digits, and frames are 1e-4 wide at least
   const place = (g) => ({ x: +g.dataset.x, w: +g.dataset.w, y: +g.dataset.y });
   const atEnd = [...svg.querySelectorAll("[text-anchor=end]")];
   let zoomed = frames[0], width = 0;
@@ -20,8 +21,8 @@
     zoomed = to;
     for (const g of frames) {
       const f = place(g);
-      const around = f.y < z.y && f.x <= z.x + 1e-12 && f.x + f.w >= z.x + z.w - 1e-12;
-      const inside = f.y >= z.y && f.x >= z.x - 1e-12 && f.x + f.w <= z.x + z.w + 1e-12;
+      const around = f.y < z.y && f.x <= z.x + slack && f.x + f.w >= z.x + z.w - slack;
+      const inside = f.y >= z.y && f.x >= z.x - slack && f.x + f.w <= z.x + z.w + slack;
       const x = around ? margin : margin + ((f.x - z.x) / z.w) * width, w = around ? width : (f.w / z.w) * width;
       const shown = around || (inside && w >= 0.1);
       g.classList.toggle("around", around);
