@@ -368,6 +368,9 @@ public class Calls {
             } else if (t.matches()) {
                 inner = line.startsWith(" ") ? "$" + t.group(1) : "";
                 callers.clear();
+                if (line.startsWith(" ") && line.contains("class ") && !t.group(1).equals("Made")) { // the compiler's own constructor
+                    System.out.println("frame Calls" + inner + ".<init> " + (i + 1) + " " + (i + 1) + " *");
+                }
                 if (line.contains("Comparator")) {
                     System.out.println("frame Calls" + inner + ".compare " + (i + 1) + " " + (i + 1) + " useSort");
                 }
