@@ -15,6 +15,7 @@
 
 enum {
 	IN_USE_MS = 30000,     /* what no sample had a frame in for so long is not looked at with the others */
+	REST_MS = 5000,	       /* at least, between two times that such things leave: the process takes another asid then */
 	OF_LATE_MS = 2000,     /* what had one within this time is looked at each CODE_LOOK_MS, as the process may end */
 	CHECK_SHARE = 100,     /* looking at all takes one part in so many of the agent's time */
 	MAX_FUNCTIONS = 65536, /* of a process; the others have no names */
@@ -29,6 +30,7 @@ static void watch(struct code_process *cp, struct code_thing *t)
 		return;
 	cp->watched[cp->watched_cnt++] = t;
 	t->is_watched = true;
+	t->is_idle = false;
 }
 
 /* How many tokens @t has: the first ones of its array. */
@@ -41,15 +43,24 @@ static uint32_t token_cnt(const struct code_thing *t)
 	return n;
 }
 
-/* Leaves those in the list that are in use at @now_ns, as many as one request has room for. */
+/*
+ * Leaves those in the list that are in use at @now_ns, as many as one request has room for. Nobody looks whether the others
+ * are still there, so the kernel must not walk by their rows any more: where other code took such a piece's place, the
+ * first sample in it would be walked by the rows of what is gone.
+ */
 static void drop_idle(struct code_process *cp, uint64_t now_ns)
 {
+	const bool may_rest = cp->rested_ns + REST_MS * NSEC_PER_MSEC <= now_ns;
 	uint32_t n = 0, words = 1; /* the one that is there as long as the process is */
 
+	if (may_rest)
+		cp->rested_ns = now_ns;
 	for (uint32_t i = 0; i < cp->watched_cnt; i++) {
 		struct code_thing *t = cp->watched[i];
 
-		t->is_watched = words + token_cnt(t) <= CODE_MAX_WORDS && t->used_ns + IN_USE_MS * NSEC_PER_MSEC > now_ns;
+		t->is_idle = may_rest && t->used_ns + IN_USE_MS * NSEC_PER_MSEC <= now_ns;
+		t->is_watched = words + token_cnt(t) <= CODE_MAX_WORDS && !t->is_idle;
+		cp->has_idle |= t->is_idle;
 		if (!t->is_watched)
 			continue;
 		words += token_cnt(t);

@@ -229,33 +229,40 @@ static void bury(struct code_range_state *range, struct code_piece *piece)
 	metric_add(range->process->all->gone, 1);
 }
 
+/* Returns whether the kernel had rows of a piece and has them no more. Of one that had long been idle nobody knows when it
+ * went: it is as if it had never been known. */
 static bool bury_pieces(struct code_range_state *range)
 {
+	bool has_changed = false;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < range->count; i++) {
 		struct code_piece *piece = range->pieces[i];
+		const bool was_out = piece->is_out;
 
-		if (!piece->thing.has_gone) {
-			range->pieces[n++] = piece;
-			continue;
+		piece->is_out |= piece->thing.has_gone || piece->thing.is_idle;
+		if (piece->is_out && !was_out) {
+			forget_blocks(range, piece);
+			has_changed = true;
 		}
-		forget_blocks(range, piece);
-		bury(range, piece);
+		if (!piece->thing.has_gone)
+			range->pieces[n++] = piece;
+		else if (!was_out)
+			bury(range, piece);
+		else
+			piece_free(range, piece);
 	}
-	if (n == range->count)
-		return false;
 	range->count = n;
-	return true;
+	return has_changed;
 }
 
 void code_bury(struct code_process *cp, struct process *p)
 {
 	bool has_buried = false;
 
-	if (!cp->has_gone)
+	if (!cp->has_gone && !cp->has_idle)
 		return;
-	cp->has_gone = false;
+	cp->has_gone = cp->has_idle = false;
 	code_functions_bury(cp);
 	for (uint32_t i = 0; i < cp->range_cnt; i++)
 		has_buried |= bury_pieces(cp->ranges[i]);
@@ -339,8 +346,11 @@ static struct code_piece *piece_at(struct code_range_state *range, struct proces
 {
 	struct code_piece *piece = code_piece_known(range, va, time_ns);
 
-	if (piece)
+	if (piece) {
+		*is_new = piece->is_out;
+		piece->is_out = false;
 		return piece;
+	}
 	*is_new = true;
 	for (int i = 0; i < 2; i++) { /* reading shows what else has gone */
 		code_bury(range->process, p);
@@ -380,6 +390,8 @@ size_t code_block_rows(const struct code_spaces *cs, const struct file *file, ui
 		const struct code_piece *piece = range->pieces[i];
 		uint32_t k = first_row_behind(piece, from);
 
+		if (piece->is_out)
+			continue;
 		if (piece->start > at)
 			rows[n++] = (struct row){ .start = at, .end = piece->start, .cfa = ROW_CFA_UNASKED };
 		for (k -= k > 0; k < piece->row_cnt && piece->rows[k].start < to; k++)

@@ -17,6 +17,7 @@ struct code_thing {
 	uint64_t used_ns;     /* when a sample had a frame in it last */
 	struct object *names; /* a reference; NULL: it has none */
 	bool is_watched;      /* it stands in the process's list */
+	bool is_idle;	      /* it left the list, as no sample had a frame in it for long */
 	bool has_gone;
 	bool is_asked; /* it is in the list of a request that is being made */
 };
@@ -30,6 +31,7 @@ struct code_piece_row {
 struct code_piece {
 	struct code_thing thing;
 	uint64_t gone_ns;    /* when it was found to have gone; 0: it is there */
+	bool is_out;	     /* it is idle, and the kernel has no rows of it */
 	uint32_t start, end; /* offsets in the file */
 	uint32_t row_cnt;
 	struct code_piece_row rows[]; /* offsets from the file's start */
@@ -77,6 +79,8 @@ struct code_process {
 	struct map functions;			    /* first captured word -> struct code_known_function, owned */
 	struct code_known_function *gone_functions; /* to be buried */
 	bool has_gone;				    /* there is something to be buried */
+	bool has_idle;				    /* there are pieces whose rows are to be taken from the kernel */
+	uint64_t rested_ns;			    /* when things left the list of those in use last */
 	struct code_thing **watched;		    /* those in use of late */
 	uint32_t watched_cnt, watched_cap;
 	uint64_t all_checked_ns, check_all_ns; /* when all of these were looked at last, and how long it took */
@@ -147,7 +151,7 @@ enum code_then code_piece_then(const struct code_range_state *range, const struc
 /* Reads the piece at offset @va, where none is known. NULL: there is none, or it cannot be read. */
 struct code_piece *code_piece_read(struct code_range_state *range, uint64_t va);
 
-/* Takes out of all caches what has gone; @p takes another asid if that was code. */
+/* Takes out of all caches what has gone, and out of the kernel's what is idle; @p takes another asid if that was code. */
 void code_bury(struct code_process *cp, struct process *p);
 
 /* Frees all pieces and functions. */

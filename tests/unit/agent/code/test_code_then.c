@@ -116,6 +116,60 @@ static void code_that_went_since_has_its_name(void **state)
 	}
 }
 
+static bool kernel_asks(uint64_t va)
+{
+	struct row rows[CODE_BLOCK_BYTES];
+	size_t count = code_block_rows(spaces, file, va, rows);
+
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].start <= va && va < rows[i].end)
+			return rows[i].cfa == ROW_CFA_UNASKED;
+	return false;
+}
+
+/* The kernel has no rows of code that no sample was in for long, as nobody looks whether it is still there. */
+static void idle_code_is_looked_at_before_it_is_walked(void **state)
+{
+	const uint64_t user[] = { CODE_AT + 0x181, CODE_AT + 0x281 };
+	struct code_piece_range piece;
+	struct row row;
+	uint32_t asks;
+
+	(void)state;
+	meet(0x180);
+	meet(0x280);
+	assert_int_equal(name(user, 2, made.now_ns, true), 2);
+	made.now_ns += 20 * NSEC_PER_SEC;
+	assert_int_equal(name(&user[1], 1, made.now_ns, true), 1);
+	made.now_ns += 11 * NSEC_PER_SEC;
+	assert_false(kernel_asks(0x180) || kernel_asks(0x280));
+	code_spaces_look(spaces);
+	code_settle(&process);
+	assert_true(kernel_asks(0x180) && !kernel_asks(0x280));
+
+	/* It is there still: its words are looked at, and nothing is read anew. */
+	asks = made.calls[CODE_OP_BLOCK];
+	assert_int_equal(code_row(spaces, &process, file, 0x180, made.now_ns, &row, &piece), 1); /* no rule there */
+	assert_true(piece.is_new && !kernel_asks(0x180));
+	assert_int_equal(code_row(spaces, &process, file, 0x180, made.now_ns, &row, &piece), 1); /* no rule there */
+	assert_false(piece.is_new);
+	assert_int_equal(made.calls[CODE_OP_BLOCK], asks);
+
+	/* Next time there is other code, nobody knows since when: as where none was known. */
+	made.now_ns += 31 * NSEC_PER_SEC;
+	code_spaces_look(spaces);
+	code_settle(&process);
+	assert_true(kernel_asks(0x180) && kernel_asks(0x280));
+	made.words[0].value = made.blocks[0].value = 6;
+	made.blocks[0].name = "h";
+	made.now_ns += 100;
+	meet(0x180);
+	assert_int_equal(made.calls[CODE_OP_BLOCK], asks + 1);
+	assert_int_equal(name(user, 1, made.now_ns - 50, false), 1);
+	assert_int_equal(walk_end, END_ROOT);
+	assert_true(frames[0] == frame_of(0x180, 0x80 | CODE_PLACE_RETURN));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +177,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(second_pieces_are_not_for_older_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(walks_through_the_same_code_go_on, begin, made_end),
 		cmocka_unit_test_setup_teardown(code_that_went_since_has_its_name, begin, made_end),
+		cmocka_unit_test_setup_teardown(idle_code_is_looked_at_before_it_is_walked, begin, made_end),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);
