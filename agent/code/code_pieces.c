@@ -226,7 +226,6 @@ static void bury(struct code_range_state *range, struct code_piece *piece)
 	if (range->buried_cnt++ >= BURIED_KEPT)
 		piece_free(range, *place);
 	*place = piece;
-	metric_add(range->process->all->gone, 1);
 }
 
 /* Returns whether the kernel had rows of a piece and has them no more. Of one that had long been idle nobody knows when it
@@ -245,12 +244,15 @@ static bool bury_pieces(struct code_range_state *range)
 			forget_blocks(range, piece);
 			has_changed = true;
 		}
-		if (!piece->thing.has_gone)
+		if (!piece->thing.has_gone) {
 			range->pieces[n++] = piece;
-		else if (!was_out)
-			bury(range, piece);
-		else
+			continue;
+		}
+		metric_add(range->process->all->gone, 1);
+		if (was_out)
 			piece_free(range, piece);
+		else
+			bury(range, piece);
 	}
 	range->count = n;
 	return has_changed;
