@@ -19,7 +19,6 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/filter.bpf.h"
-#define TAIL_FRAMES 5
 #include "bpf/sample.bpf.h"
 #include "bpf/pool.bpf.h"
 #include "bpf/draw.h"
@@ -117,6 +116,13 @@ SEC("kprobe")
 int alloc_walk_tail(struct pt_regs *ctx)
 {
 	walk_by_tail_calls((void *)ctx);
+	return 0;
+}
+
+SEC("kprobe")
+int alloc_send_tail(struct pt_regs *ctx)
+{
+	send_by_tail_call();
 	return 0;
 }
 

@@ -252,7 +252,7 @@ enum { CONTEXT_ID = MAX_CHAINS - 1 };
 
 /* Places in the table of programs for tail calls: first those that collect chains, by runtime (bpf/runtime/), and the one
  * that reads the context, at CONTEXT_ID. */
-enum { PROGRAM_WALK = MAX_CHAINS }; /* walk_tail */
+enum { PROGRAM_WALK = MAX_CHAINS, PROGRAM_SEND, PROGRAM_MAX };
 
 /*
  * A function's object, copied before the first sample that has it in a chain: parts of part_bytes[] each, one behind the

@@ -62,7 +62,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, MAX_CHAINS + 1);
+	__uint(max_entries, PROGRAM_MAX);
 	__type(key, __u32);
 	__type(value, __u32);
 } programs SEC(".maps");
@@ -136,7 +136,7 @@ struct walk {
 	__u64 thread_pointer; /* of a sample with chains */
 	__u64 chain_bias;     /* added to the addresses of chain states */
 	__u32 chain_asid;     /* under which these stand */
-	__u32 chain_calls;    /* how often programs that collect chains called themselves */
+	__u32 tail_calls;     /* in the form with tail calls: programs that were called */
 	__u32 context_cnt;    /* words of the sections of the context, which stand before those of chains */
 	struct vm_frame vm;
 	__u32 ring;

@@ -28,7 +28,6 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/filter.bpf.h"
-#define TAIL_FRAMES 5
 #include "bpf/sample.bpf.h"
 #include "bpf/draw.h"
 #include "bpf/pages.bpf.h"
@@ -282,6 +281,13 @@ SEC("raw_tp/page_fault_user")
 int memory_walk_tail(__u64 *args)
 {
 	walk_by_tail_calls((void *)args);
+	return 0;
+}
+
+SEC("raw_tp/page_fault_user")
+int memory_send_tail(__u64 *args)
+{
+	send_by_tail_call();
 	return 0;
 }
 

@@ -32,7 +32,6 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/filter.bpf.h"
-#define TAIL_FRAMES 5
 #include "bpf/sample.bpf.h"
 #include "bpf/draw.h"
 
@@ -451,6 +450,13 @@ SEC("raw_tp/" RUNS_AGAIN)
 int again_walk_tail(void *ctx)
 {
 	walk_by_tail_calls(ctx);
+	return 0;
+}
+
+SEC("raw_tp/" RUNS_AGAIN)
+int again_send_tail(void *ctx)
+{
+	send_by_tail_call();
 	return 0;
 }
 

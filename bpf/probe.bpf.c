@@ -25,7 +25,6 @@
 #include "bpf/probe_args.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/filter.bpf.h"
-#define TAIL_FRAMES 5
 #include "bpf/sample.bpf.h"
 #include "bpf/pool.bpf.h"
 
@@ -152,6 +151,13 @@ int probe_walk_tail(struct pt_regs *ctx)
 	return 0;
 }
 
+SEC("kprobe")
+int probe_send_tail(struct pt_regs *ctx)
+{
+	send_by_tail_call();
+	return 0;
+}
+
 SEC("fentry")
 int on_function(__u64 *ctx)
 {
@@ -171,6 +177,13 @@ int function_walk_tail(__u64 *ctx)
 	return 0;
 }
 
+SEC("fentry")
+int function_send_tail(__u64 *ctx)
+{
+	send_by_tail_call();
+	return 0;
+}
+
 SEC("fexit")
 int on_return(__u64 *ctx)
 {
@@ -187,6 +200,13 @@ SEC("fexit")
 int return_walk_tail(__u64 *ctx)
 {
 	walk_by_tail_calls((void *)ctx);
+	return 0;
+}
+
+SEC("fexit")
+int return_send_tail(__u64 *ctx)
+{
+	send_by_tail_call();
 	return 0;
 }
 

@@ -320,11 +320,11 @@ static __always_inline void take_by_loop(struct bpf_perf_event_data *ctx, struct
 
 /* --- the same walk for kernels without bpf_loop --- */
 
-/* Frames a program walks: 32 programs make a walk of 256. Who has more to do besides walks fewer, so that the verifier of
- * 5.10 comes to an end (a million instructions), and leaves the rest of deep stacks to user space. */
-#ifndef TAIL_FRAMES
-#define TAIL_FRAMES 8
-#endif
+enum {
+	TAIL_FRAMES =
+		16, /* that a program walks: the verifier of 5.10 follows a million instructions. User space has the rest */
+	MAX_TAIL_CALLS = 32, /* of a sample: MAX_TAIL_CALL_CNT, which was 32 until 5.16 */
+};
 
 static __always_inline void walk_some(struct bpf_perf_event_data *ctx, struct scratch *scratch)
 {
@@ -340,13 +340,20 @@ static __always_inline void walk_some(struct bpf_perf_event_data *ctx, struct sc
 		if (walk_frame(walk, scratch, false))
 			return;
 	}
-	bpf_tail_call(ctx, &programs, PROGRAM_WALK);
+	if (++walk->tail_calls < MAX_TAIL_CALLS - 1) /* the last one sends */
+		bpf_tail_call(ctx, &programs, PROGRAM_WALK);
 	walk->state.end = walk->user_cnt < MAX_USER_FRAMES ? END_USER_RULE
 							   : END_DEPTH; /* user space has no limit of calls */
 }
 
-/* Begins the sample in the form with tail calls, which walk_by_tail_calls() goes on with in another program; returns when
- * there is nothing to walk, and the sample was sent. */
+/* Goes on with the program PROGRAM_SEND. Returns if that was refused. */
+static __always_inline void call_send(struct bpf_perf_event_data *ctx, struct cpu_state *state, struct scratch *scratch)
+{
+	bpf_tail_call(ctx, &programs, PROGRAM_SEND);
+	lose_sample(state, scratch, KERNEL_LOSS_LIMIT); /* a call is kept for it, so this does not happen */
+}
+
+/* Begins the sample in the form with tail calls, which other programs go on with. Returns if that was refused. */
 static __always_inline void take_by_tail_calls(struct bpf_perf_event_data *ctx, struct cpu_state *state,
 					       struct scratch *scratch, const struct place *at, __u32 kind)
 {
@@ -357,13 +364,13 @@ static __always_inline void take_by_tail_calls(struct bpf_perf_event_data *ctx, 
 		for (__u32 i = 0; i < RUNTIME_ID_MAX; i++)
 			if (scratch->walk.runtimes >> i & 1)
 				bpf_tail_call(ctx, &programs, i); /* goes on with PROGRAM_WALK */
-		bpf_tail_call(ctx, &programs, PROGRAM_WALK);	  /* the verifier has no room for a walk in here */
+		bpf_tail_call(ctx, &programs, PROGRAM_WALK);
 		scratch->walk.state.end = END_USER_RULE;
 	}
-	finish_sample(state, scratch, false);
+	call_send(ctx, state, scratch);
 }
 
-/* The program PROGRAM_WALK: walks some frames and calls itself for more, or sends the sample. */
+/* The program PROGRAM_WALK: walks some frames and calls itself for more, or the one that sends the sample. */
 static __always_inline void walk_by_tail_calls(struct bpf_perf_event_data *ctx)
 {
 	struct cpu_state *state;
@@ -373,8 +380,21 @@ static __always_inline void walk_by_tail_calls(struct bpf_perf_event_data *ctx)
 	level_find(&at);
 	if (find_state(&at, &state, &scratch)) {
 		walk_some(ctx, scratch);
-		finish_sample(state, scratch, false);
+		call_send(ctx, state, scratch);
 	}
+	level_give(&at);
+}
+
+/* The program PROGRAM_SEND. It is one apart, as verifiers would follow it for each way in which a walk may end. */
+static __always_inline void send_by_tail_call(void)
+{
+	struct cpu_state *state;
+	struct scratch *scratch;
+	struct place at;
+
+	level_find(&at);
+	if (find_state(&at, &state, &scratch))
+		finish_sample(state, scratch, false);
 	level_give(&at);
 }
 

@@ -67,6 +67,13 @@ int walk_tail(struct bpf_perf_event_data *ctx)
 	return cfg_tracepoint;
 }
 
+SEC("perf_event")
+int send_tail(struct bpf_perf_event_data *ctx)
+{
+	send_by_tail_call();
+	return cfg_tracepoint;
+}
+
 /* Children of filtered processes are followed (raw arguments: the new task, its clone flags). */
 SEC("raw_tp/task_newtask")
 int on_new_task(struct bpf_raw_tracepoint_args *ctx)

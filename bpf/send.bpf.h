@@ -508,6 +508,12 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	sample->end = end;
 	sample->chunk_cnt = 0;
 	state->counters[COUNTER_TORN] += walk->torn;
+	if (miss) { /* first, as verifiers would follow it for each number of words */
+		if (loop_form)
+			send_stacks_alone(state, scratch);
+		else
+			send_stacks(state, scratch, false);
+	}
 	words = close_frames(walk, scratch);
 	words = close_chain(walk, scratch, words);
 	if (cfg_values)
@@ -517,10 +523,6 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	if (loop_form)
 		words = close_captures(state, walk, scratch, words);
 	if (miss) {
-		if (loop_form)
-			send_stacks_alone(state, scratch);
-		else
-			send_stacks(state, scratch, false);
 		scratch->words[word_index(words++)] = SECTION(SECTION_REGS, sizeof(scratch->regs));
 		__builtin_memcpy(&scratch->words[word_index(words)], &scratch->regs, sizeof(scratch->regs));
 		words += sizeof(scratch->regs) / 8;

@@ -61,11 +61,6 @@ static int explain(struct agent_error *err, int error, const char *what)
 	return error;
 }
 
-static void free_log(struct verifier_log **log)
-{
-	verifier_log_free(*log);
-}
-
 static bool has_helper(enum bpf_func_id helper)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, helper, NULL) == 1;
@@ -108,9 +103,11 @@ static void configure(struct sampler *s, const struct agent_config *config)
 	unsigned rate = expected_rate(s, UNKNOWN_HZ);
 
 	s->tail_form = !loop;
+	s->log_level = config->bpf_log_level;
 	bpf_program__set_autoload(skel->progs.on_sample, loop && is_used);
 	bpf_program__set_autoload(skel->progs.on_sample_tail, !loop && is_used);
 	bpf_program__set_autoload(skel->progs.walk_tail, !loop && is_used);
+	bpf_program__set_autoload(skel->progs.send_tail, !loop && is_used);
 	sampler_events_configure(s);
 	sampler_filter_configure(skel, &config->filter);
 	sampler_rings_choose(s, config->ring_bytes, expected_rate(s, 0)); /* rings grow where there is more */
@@ -158,22 +155,6 @@ static int explain_load(const struct agent_config *config, int error, struct age
 	return error;
 }
 
-/* Loads the programs, with the verifier's log if it is wanted. */
-static int load_object(struct sampler *s, unsigned log_level)
-{
-	AUTO(free_log) struct verifier_log *log = NULL;
-	int error = log_level ? verifier_log_new(s->skel->obj, log_level, &log) : 0;
-
-	if (error)
-		return error;
-	kernel_types_give(s->skel->obj);
-	error = sampler_bpf__load(s->skel);
-	sampler_leave_bytes(s->skel->skeleton);
-	if (log)
-		verifier_log_print(log);
-	return error;
-}
-
 /* Tells the programs that are called which they are. */
 static int link_programs(struct sampler *s)
 {
@@ -183,7 +164,7 @@ static int link_programs(struct sampler *s)
 		return 0;
 	sampler_chains_add_caller(
 		s, &(struct chain_caller){ .type = bpf_program__type(sampler_entry(s)), .programs = bpf_map__fd(programs) });
-	return s->tail_form ? sampler_set_walk(programs, s->skel->progs.walk_tail) : 0;
+	return s->tail_form ? sampler_set_called(programs, s->skel->progs.walk_tail, s->skel->progs.send_tail) : 0;
 }
 
 static int load(struct sampler *s, const struct agent_config *config, struct agent_error *err)
@@ -200,7 +181,7 @@ static int load(struct sampler *s, const struct agent_config *config, struct age
 	error = sampler_rings_make(s);
 	if (error)
 		return explain(err, error, "cannot make the ring buffers");
-	error = load_object(s, config->bpf_log_level);
+	error = sampler_load_object(s, s->skel->obj, s->skel->skeleton);
 	if (error)
 		return explain_load(config, error, err);
 	error = link_programs(s);

@@ -77,6 +77,7 @@ static void set_options(const struct sampler *s, struct allocs_bpf *skel, uint64
 	bpf_program__set_autoload(skel->progs.on_alloc, !s->tail_form);
 	bpf_program__set_autoload(skel->progs.on_alloc_tail, s->tail_form);
 	bpf_program__set_autoload(skel->progs.alloc_walk_tail, s->tail_form);
+	bpf_program__set_autoload(skel->progs.alloc_send_tail, s->tail_form);
 }
 
 static int load_object(struct sampler *s, struct allocs *a, uint64_t mean_bytes, uint32_t kind)
@@ -90,16 +91,13 @@ static int load_object(struct sampler *s, struct allocs *a, uint64_t mean_bytes,
 	set_options(s, a->skel, mean_bytes, kind);
 	if (!error)
 		error = sampler_share_maps(s, a->skel->obj);
-	if (!error) {
-		kernel_types_give(a->skel->obj);
-		error = allocs_bpf__load(a->skel);
-	}
-	sampler_leave_bytes(a->skel->skeleton);
+	if (!error)
+		error = sampler_load_object(s, a->skel->obj, a->skel->skeleton);
 	if (!error)
 		error = sampler_fill_draws(s, a->skel->maps.alloc_draws, mean_bytes);
 	if (error || !s->tail_form)
 		return error;
-	return sampler_set_walk(a->skel->maps.programs, a->skel->progs.alloc_walk_tail);
+	return sampler_set_called(a->skel->maps.programs, a->skel->progs.alloc_walk_tail, a->skel->progs.alloc_send_tail);
 }
 
 static int add_probed(struct allocs *a, const struct probed *p, uint32_t pid)

@@ -9,7 +9,6 @@
 
 #include "agent/kernel/kernel_types.h"
 #include "agent/kernel/sampler_state.h"
-#include "agent/kernel/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -60,22 +59,6 @@ static int make_own_maps(const struct sampler *s, struct bpf_object *object, str
 	return error;
 }
 
-/* Loads @object, with the verifier's log if it is wanted. */
-static int load_told(struct bpf_object *object, unsigned log_level)
-{
-	struct verifier_log *log = NULL;
-	int error = log_level ? verifier_log_new(object, log_level, &log) : 0;
-
-	if (!error) {
-		kernel_types_give(object);
-		error = bpf_object__load(object);
-	}
-	if (log)
-		verifier_log_print(log);
-	verifier_log_free(log);
-	return error;
-}
-
 /* Leaves the one program of the form that the sampler has. NULL: there is none. */
 static struct bpf_program *choose(const struct sampler *s, uint32_t id, struct bpf_object *object,
 				  const struct chain_caller *caller)
@@ -115,7 +98,7 @@ static int load(struct sampler *s, uint32_t id, struct bpf_object *object, struc
 	if (!error)
 		error = make_own_maps(s, object, first);
 	if (!error)
-		error = load_told(object, s->log_level);
+		error = sampler_load_object(s, object, NULL);
 	if (error)
 		return error;
 	fd = bpf_program__fd(wanted);
@@ -185,7 +168,6 @@ bool sampler_chain_failed(const struct sampler *s, uint32_t id)
 
 void sampler_chains_configure(struct sampler *s, const struct agent_config *config)
 {
-	s->log_level = config->bpf_log_level;
 	for (uint32_t id = 0; id < MAX_CHAINS; id++) {
 		s->chains[id].is_met = config->runtimes_off >> id & 1;
 		s->chains[id].error = s->chains[id].is_met ? -EOPNOTSUPP : 0;

@@ -60,7 +60,8 @@ static void set_autoload(const struct memory *m, bool is_tail)
 
 	bpf_object__for_each_program(program, m->skel->obj)
 	{
-		bool is_used = is_tail && program == m->skel->progs.memory_walk_tail;
+		bool is_used = is_tail &&
+			       (program == m->skel->progs.memory_walk_tail || program == m->skel->progs.memory_send_tail);
 
 		for (int i = 0; i < PROGRAMS; i++)
 			is_used |= program == m->programs[i];
@@ -96,16 +97,13 @@ static int load(struct sampler *s, struct memory *m, uint64_t mean_bytes, uint32
 	configure(s, m, mean_bytes, kind);
 	if (!error)
 		error = sampler_share_maps(s, m->skel->obj);
-	if (!error) {
-		kernel_types_give(m->skel->obj);
-		error = memory_bpf__load(m->skel);
-	}
-	sampler_leave_bytes(m->skel->skeleton);
+	if (!error)
+		error = sampler_load_object(s, m->skel->obj, m->skel->skeleton);
 	if (!error)
 		error = sampler_fill_draws(s, m->skel->maps.fault_cpus, mean_bytes);
 	if (error || !s->tail_form)
 		return error;
-	return sampler_set_walk(m->skel->maps.programs, m->skel->progs.memory_walk_tail);
+	return sampler_set_called(m->skel->maps.programs, m->skel->progs.memory_walk_tail, m->skel->progs.memory_send_tail);
 }
 
 static void detach(struct memory *m)

@@ -37,7 +37,8 @@ enum family { FAMILY_USER, FAMILY_KERNEL, FAMILY_TRAMPOLINE, FAMILY_MAX };
 
 struct probe_object {
 	struct probe_bpf *skel;
-	struct bpf_program *entry, *walk; /* @walk: of the form with tail calls */
+	struct bpf_program *entry;
+	struct bpf_program *walk, *send; /* of the form with tail calls */
 };
 
 struct probes {
@@ -73,15 +74,18 @@ static void choose_programs(const struct sampler *s, enum family family, bool is
 	if (family != FAMILY_TRAMPOLINE) {
 		o->entry = tail ? skel->progs.on_probe_tail : skel->progs.on_probe;
 		o->walk = skel->progs.probe_walk_tail;
+		o->send = skel->progs.probe_send_tail;
 	} else if (is_return) {
 		o->entry = tail ? skel->progs.on_return_tail : skel->progs.on_return;
 		o->walk = skel->progs.return_walk_tail;
+		o->send = skel->progs.return_send_tail;
 	} else {
 		o->entry = tail ? skel->progs.on_function_tail : skel->progs.on_function;
 		o->walk = skel->progs.function_walk_tail;
+		o->send = skel->progs.function_send_tail;
 	}
-	bpf_object__for_each_program(program, skel->obj)
-		bpf_program__set_autoload(program, program == o->entry || (tail && program == o->walk));
+	bpf_object__for_each_program(program, skel->obj) bpf_program__set_autoload(
+		program, program == o->entry || (tail && (program == o->walk || program == o->send)));
 }
 
 static bool wants_arguments(const struct probe_set *set)
@@ -125,16 +129,20 @@ static void set_options(const struct sampler *s, const struct probes *p, enum fa
 static int set_targets(const struct probes *p, enum family family, const struct probe *probe, const struct sampler *s,
 		       struct probe_object *o)
 {
-	int error = 0;
+	int error;
 
 	if (family == FAMILY_USER && p->is_multi) {
 		(void)bpf_program__set_expected_attach_type(o->entry, (enum bpf_attach_type)UPROBE_MULTI);
 		(void)bpf_program__set_expected_attach_type(o->walk, (enum bpf_attach_type)UPROBE_MULTI);
+		(void)bpf_program__set_expected_attach_type(o->send, (enum bpf_attach_type)UPROBE_MULTI);
 	}
-	if (family == FAMILY_TRAMPOLINE)
-		error = bpf_program__set_attach_target(o->entry, 0, probe->target);
-	if (!error && family == FAMILY_TRAMPOLINE && s->tail_form)
+	if (family != FAMILY_TRAMPOLINE)
+		return 0;
+	error = bpf_program__set_attach_target(o->entry, 0, probe->target);
+	if (!error && s->tail_form)
 		error = bpf_program__set_attach_target(o->walk, 0, probe->target);
+	if (!error && s->tail_form)
+		error = bpf_program__set_attach_target(o->send, 0, probe->target);
 	return error;
 }
 
@@ -158,16 +166,13 @@ static int load_object(struct sampler *s, struct probes *p, enum family family, 
 		error = bpf_map__reuse_fd(o->skel->maps.programs, bpf_map__fd(first->skel->maps.programs));
 	if (o->skel->rodata->cfg_arguments)
 		bpf_map__set_max_entries(o->skel->maps.probe_arguments, p->set->count);
-	if (!error) {
-		kernel_types_give(o->skel->obj);
-		error = probe_bpf__load(o->skel);
-	}
-	sampler_leave_bytes(o->skel->skeleton);
+	if (!error)
+		error = sampler_load_object(s, o->skel->obj, o->skel->skeleton);
 	if (!error)
 		error = fill_arguments(p, o);
 	if (error || !s->tail_form)
 		return error;
-	return sampler_set_walk(o->skel->maps.programs, o->walk);
+	return sampler_set_called(o->skel->maps.programs, o->walk, o->send);
 }
 
 /* Has chains collected at the probes of a family. Not at trampolines: each would need those programs for its own. */

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "agent/kernel/kernel_types.h"
 #include "agent/kernel/sampler_state.h"
+#include "agent/kernel/verifier_log.h"
 #include "base/memory.h"
 
 int sampler_share_maps(const struct sampler *s, struct bpf_object *object)
@@ -27,17 +29,35 @@ int sampler_share_maps(const struct sampler *s, struct bpf_object *object)
 	return error;
 }
 
-void sampler_leave_bytes(const struct bpf_object_skeleton *skeleton)
+int sampler_load_object(const struct sampler *s, struct bpf_object *object, struct bpf_object_skeleton *skeleton)
 {
-	memory_leave_constants(skeleton->data, skeleton->data_sz);
+	struct verifier_log *log = NULL;
+	int error = s->log_level ? verifier_log_new(object, s->log_level, &log) : 0;
+
+	if (error)
+		return error;
+	kernel_types_give(object);
+	error = skeleton ? bpf_object__load_skeleton(skeleton) : bpf_object__load(object);
+	if (skeleton)
+		memory_leave_constants(skeleton->data, skeleton->data_sz);
+	if (log)
+		verifier_log_print(log);
+	verifier_log_free(log);
+	return error;
 }
 
-int sampler_set_walk(const struct bpf_map *programs, const struct bpf_program *walk)
+static int set_program(const struct bpf_map *programs, uint32_t place, const struct bpf_program *program)
 {
-	uint32_t place = PROGRAM_WALK;
-	int fd = bpf_program__fd(walk);
+	int fd = bpf_program__fd(program);
 
 	return bpf_map_update_elem(bpf_map__fd(programs), &place, &fd, BPF_ANY) ? -errno : 0;
+}
+
+int sampler_set_called(const struct bpf_map *programs, const struct bpf_program *walk, const struct bpf_program *send)
+{
+	int error = set_program(programs, PROGRAM_WALK, walk);
+
+	return error ? error : set_program(programs, PROGRAM_SEND, send);
 }
 
 int sampler_fill_draws(const struct sampler *s, const struct bpf_map *draws, uint64_t mean)

@@ -115,11 +115,12 @@ void sampler_events_free(struct sampler *s);
  * Its other maps stay as they are. 0 or -errno. */
 int sampler_share_maps(const struct sampler *s, struct bpf_object *object);
 
-/* To be called when the object of a skeleton has been loaded: what it was made of is not read again. */
-void sampler_leave_bytes(const struct bpf_object_skeleton *skeleton);
+/* Loads @object, by its @skeleton if it has one, and prints the verifier's log if that is wanted. The bytes that a skeleton
+ * was made of are not read again. 0 or -errno. */
+int sampler_load_object(const struct sampler *s, struct bpf_object *object, struct bpf_object_skeleton *skeleton);
 
-/* Makes @walk the program that those of the tail form call, by their table @programs. 0 or -errno. */
-int sampler_set_walk(const struct bpf_map *programs, const struct bpf_program *walk);
+/* Makes @walk and @send the programs that those of the tail form call, by their table @programs. 0 or -errno. */
+int sampler_set_called(const struct bpf_map *programs, const struct bpf_program *walk, const struct bpf_program *send);
 
 /* Lets each CPU begin somewhere in a window of @mean (bpf/draw.h): the values of @draws, one a CPU, begin with a struct draw
  * and are zero behind it. 0 or -errno. */

@@ -95,6 +95,7 @@ static void configure(struct sampler *s, struct waits *w, uint64_t mean_ns, bool
 	bpf_program__set_autoload(skel->progs.on_again, !s->tail_form);
 	bpf_program__set_autoload(skel->progs.on_again_tail, s->tail_form);
 	bpf_program__set_autoload(skel->progs.again_walk_tail, s->tail_form);
+	bpf_program__set_autoload(skel->progs.again_send_tail, s->tail_form);
 }
 
 static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, bool has_storage)
@@ -108,17 +109,16 @@ static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, boo
 	configure(s, w, mean_ns, has_storage);
 	if (!error)
 		error = sampler_share_maps(s, w->skel->obj);
-	if (!error) {
-		kernel_types_give(w->skel->obj);
-		error = offcpu_bpf__load(w->skel);
-	}
-	sampler_leave_bytes(w->skel->skeleton);
+	if (!error)
+		error = sampler_load_object(s, w->skel->obj, w->skel->skeleton);
 	return error;
 }
 
 static int link_programs(struct sampler *s, struct waits *w)
 {
-	int error = s->tail_form ? sampler_set_walk(w->skel->maps.programs, w->skel->progs.again_walk_tail) : 0;
+	int error = s->tail_form ? sampler_set_called(w->skel->maps.programs, w->skel->progs.again_walk_tail,
+						      w->skel->progs.again_send_tail)
+				 : 0;
 
 	if (error)
 		return error;

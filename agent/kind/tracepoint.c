@@ -45,6 +45,7 @@ static void configure(struct sampler *s, const struct sampled_kind *k)
 	bpf_map__set_max_entries(skel->maps.tracepoint_cpus, s->possible_cpus);
 	(void)bpf_program__set_type(sampler_entry(s), BPF_PROG_TYPE_TRACEPOINT);
 	(void)bpf_program__set_type(skel->progs.walk_tail, BPF_PROG_TYPE_TRACEPOINT);
+	(void)bpf_program__set_type(skel->progs.send_tail, BPF_PROG_TYPE_TRACEPOINT);
 }
 
 void kind_enable_cpu(struct sampler *s, struct sampled_kind *k, struct cpu_event *e, bool on)

@@ -382,6 +382,7 @@ static __always_inline void read_context(void *ctx)
 	c.work = bpf_map_lookup_elem(&context_works, &at.slot);
 	if (!c.cpu || !c.scratch || !c.work)
 		return;
+	c.scratch->walk.tail_calls++;
 	c.scratch->walk.runtimes &= ~(1u << CONTEXT_ID);
 	c.work->is_cut = 0;
 	c.work->is_unreadable = 0;

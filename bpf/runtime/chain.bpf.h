@@ -333,12 +333,11 @@ static __always_inline __u64 word_at(const __u8 *bytes, __u64 offset)
 enum {
 	CHAIN_STEPS = 8,       /* frames a turn of bpf_loop() */
 	CHAIN_TAIL_STEPS = 64, /* frames a program in the tail-call form, which calls itself for more */
-	/* How often the programs of a sample may call themselves, in the tail-call form: of the 33 calls that the kernel
-	 * allows (MAX_TAIL_CALL_CNT) each runtime's first needs one, and the walk, without which there is no sample, has the
-	 * rest. */
+	/* After so many calls (of MAX_TAIL_CALLS) no program calls itself: each runtime's first, the walk, without which
+	 * there is no sample, and what sends it have the rest. */
 	CHAIN_TAIL_CALLS = 24,
 };
-_Static_assert(CHAIN_TAIL_CALLS + RUNTIME_ID_MAX < 32, "the walk is called after all chains");
+_Static_assert(CHAIN_TAIL_CALLS + RUNTIME_ID_MAX + 2 <= 32, "the walk is called after all chains, and what sends");
 
 /*
  * The barriers make the compiler enter its loops at their head: until 6.1 the verifier refuses a loop that ends without a
@@ -381,6 +380,7 @@ _Static_assert(CHAIN_TAIL_CALLS + RUNTIME_ID_MAX < 32, "the walk is called after
                                                                                                   \
 		if (chain_open(&c))                                                               \
 			return 0;                                                                 \
+		c.scratch->walk.tail_calls++;                                                     \
 		if (c.scratch->walk.runtimes >> (id)&1) { /* else it has called itself */         \
 			if (chain_begin(&c, id)) {                                                \
 				collect_next(ctx, c.scratch);                                     \
@@ -400,7 +400,7 @@ _Static_assert(CHAIN_TAIL_CALLS + RUNTIME_ID_MAX < 32, "the walk is called after
 				return 0;                                                         \
 			}                                                                         \
 		}                                                                                 \
-		if (++c.scratch->walk.chain_calls <= CHAIN_TAIL_CALLS)                            \
+		if (c.scratch->walk.tail_calls < CHAIN_TAIL_CALLS)                                \
 			bpf_tail_call(ctx, &programs, id);                                        \
 		chain_close(&c);                                                                  \
 		collect_next(ctx, c.scratch);                                                     \

@@ -16,7 +16,7 @@ import sys
 import time
 
 hearth, rounds, busy = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-OURS = {"on_sample", "on_sample_tail", "walk_tail", "on_new_task", "unwind_blocks", "mappings", "procs", "first_level"}
+OURS = {"on_sample", "on_sample_tail", "walk_tail", "send_tail", "on_new_task", "unwind_blocks", "mappings", "procs", "first_level"}
 KINDS = {"prog_id": "prog", "map_id": "map", "link_id": "link"}
 PATIENCE = 10  # seconds; the kernel frees maps after a grace period
 work, tmp = os.path.abspath("work"), os.path.abspath("tmp")

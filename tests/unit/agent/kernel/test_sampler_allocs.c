@@ -121,8 +121,8 @@ static void programs_are_told_what_they_need(void **state)
 	kernel_begins();
 	kernel.version = 5019;
 	s = loaded(true);
-	asked("load allocs_bpf: on_alloc_tail alloc_walk_tail\nalloc_draws[0] = 8 bytes, 1000\n"
-	      "alloc_draws[1] = 8 bytes, 2000\nprograms[16] = alloc_walk_tail\n");
+	asked("load allocs_bpf: on_alloc_tail alloc_walk_tail alloc_send_tail\nalloc_draws[0] = 8 bytes, 1000\n"
+	      "alloc_draws[1] = 8 bytes, 2000\nprograms[16] = alloc_walk_tail\nprograms[17] = alloc_send_tail\n");
 	assert_false(state_of(s)->skel->rodata->cfg_preempted);
 	assert_false(s->callers[0].is_preempted);
 	assert_int_equal(sampler_allocs_enable(s, true), 0);

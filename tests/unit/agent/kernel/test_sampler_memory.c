@@ -94,8 +94,9 @@ static void tail_calls_have_programs_of_their_own(void **state)
 	struct sampler *s = loaded(true);
 
 	(void)state;
-	asked("load memory_bpf: on_fault_tail memory_walk_tail on_kernel_fault_tail on_growth_tail\n"
-	      "fault_cpus[0] = 32 bytes, 1000\nfault_cpus[1] = 32 bytes, 2000\nprograms[16] = memory_walk_tail\n");
+	asked("load memory_bpf: on_fault_tail memory_walk_tail memory_send_tail on_kernel_fault_tail on_growth_tail\n"
+	      "fault_cpus[0] = 32 bytes, 1000\nfault_cpus[1] = 32 bytes, 2000\nprograms[16] = "
+	      "memory_walk_tail\nprograms[17] = memory_send_tail\n");
 	assert_int_equal(sampler_memory_enable(s, true), 0);
 	asked("attach on_fault_tail\nattach on_kernel_fault_tail\nattach on_growth_tail\n");
 	done(s);

@@ -22,7 +22,7 @@ struct probes_head {
 	bool flags[3];
 	struct {
 		struct probe_bpf *skel;
-		void *programs[2];
+		void *programs[3];
 	} * objects;
 	uint32_t object_cnt;
 };
@@ -135,14 +135,15 @@ static void tail_calls_have_programs_of_their_own(void **state)
 	(void)state;
 	kernel.version = 5019;
 	s = load_all(true, 0);
-	assert_non_null(
-		strstr(kernel.log, "load probe_bpf: on_probe_tail probe_walk_tail\nprograms[16] = probe_walk_tail\n"));
-	assert_non_null(strstr(kernel.log, "on_function_tail is of f\nfunction_walk_tail is of f\n"
-					   "load probe_bpf: on_function_tail function_walk_tail\n"
-					   "programs[16] = function_walk_tail\n"));
-	assert_non_null(strstr(kernel.log, "on_return_tail is of g\nreturn_walk_tail is of g\n"
-					   "load probe_bpf: on_return_tail return_walk_tail\n"
-					   "programs[16] = return_walk_tail\n"));
+	assert_non_null(strstr(kernel.log, "load probe_bpf: on_probe_tail probe_walk_tail probe_send_tail\nprograms[16] = "
+					   "probe_walk_tail\nprograms[17] = probe_send_tail\n"));
+	assert_non_null(strstr(kernel.log,
+			       "on_function_tail is of f\nfunction_walk_tail is of f\nfunction_send_tail is of f\n"
+			       "load probe_bpf: on_function_tail function_walk_tail function_send_tail\n"
+			       "programs[16] = function_walk_tail\nprograms[17] = function_send_tail\n"));
+	assert_non_null(strstr(kernel.log, "on_return_tail is of g\nreturn_walk_tail is of g\nreturn_send_tail is of g\n"
+					   "load probe_bpf: on_return_tail return_walk_tail return_send_tail\n"
+					   "programs[16] = return_walk_tail\nprograms[17] = return_send_tail\n"));
 	assert_false(skel_of(s, 0)->rodata->cfg_preempted || s->callers[0].is_preempted);
 	done(s);
 	kernel.version = 6000;

@@ -122,10 +122,14 @@ static void each_cpu_begins_elsewhere_in_the_window(void **state)
 static void walks_stand_behind_the_chains(void **state)
 {
 	(void)state;
-	assert_int_equal(sampler_set_walk(memory->maps.programs, memory->progs.memory_walk_tail), 0);
-	asked("programs[16] = memory_walk_tail\n");
+	assert_int_equal(
+		sampler_set_called(memory->maps.programs, memory->progs.memory_walk_tail, memory->progs.memory_send_tail),
+		0);
+	asked("programs[16] = memory_walk_tail\nprograms[17] = memory_send_tail\n");
 	kernel_refuses("update", 0, EPERM);
-	assert_int_equal(sampler_set_walk(memory->maps.programs, memory->progs.memory_walk_tail), -EPERM);
+	assert_int_equal(
+		sampler_set_called(memory->maps.programs, memory->progs.memory_walk_tail, memory->progs.memory_send_tail),
+		-EPERM);
 	kernel.missed = 12;
 	assert_int_equal(sampler_program_missed(memory->progs.on_fault), 12);
 	kernel_refuses("info", 0, EPERM);

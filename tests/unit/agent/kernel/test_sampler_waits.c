@@ -113,8 +113,9 @@ static void without_wakers_nothing_is_made_for_them(void **state)
 	const struct offcpu_bpf *skel = skel_of(s);
 
 	(void)state;
-	asked("load offcpu_bpf: on_switch on_waking on_new_thread on_again_tail again_walk_tail tell_asleep\n"
-	      "programs[16] = again_walk_tail\nattach tell_asleep\niterate\n");
+	asked("load offcpu_bpf: on_switch on_waking on_new_thread on_again_tail again_walk_tail again_send_tail "
+	      "tell_asleep\n"
+	      "programs[16] = again_walk_tail\nprograms[17] = again_send_tail\nattach tell_asleep\niterate\n");
 	assert_true(!skel->rodata->cfg_wakers && !skel->rodata->cfg_irq_start && !skel->rodata->cfg_irq_too_end);
 	assert_int_equal(bpf_map__max_entries(skel->maps.wanted_wakers), 1);
 	assert_int_equal(bpf_map__max_entries(skel->maps.irq_records), 1);
