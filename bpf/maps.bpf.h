@@ -218,6 +218,7 @@ struct scratch {
 	struct followed followed[FOLLOWED_SLOTS];
 	struct sample_more more;
 	struct probe_info probe; /* of samples with cfg_probes */
+	__u32 word_cnt;		 /* see merged() of bpf/send.bpf.h */
 };
 
 static __always_inline struct task_struct *current_task(void)

@@ -196,48 +196,36 @@ static __always_inline void copy_other_stack(struct chunk_loop *loop, __u64 addr
 		copy_stack(loop, addr, end ? end : ~0ull, end ? cfg_stack_chunks : OTHER_STACK_CHUNKS, loop_form);
 }
 
-__noinline int send_other_stacks(struct cpu_state *state, struct scratch *scratch)
-{
-	struct chunk_loop loop = { state, scratch };
-	struct go_thread *go;
-	__u64 sp, end, interrupted;
-
-	if (!state || !scratch)
-		return 0;
-	go = &scratch->go;
-	end = scratch->copy.first_end;
-	find_interrupted(scratch, scratch->regs.regs[REG_SP]);
-	interrupted = scratch->copy.addr;
-	copy_other_stack(&loop, interrupted, 0, true);
-	if (interrupted)
-		copy_other_stack(&loop, find_go_frame(go, interrupted, scratch->copy.fp), go->sched.stack_hi, true);
-	if (go->is_away && go->sched.sp < go->sched.stack_hi)
-		copy_other_stack(&loop, go->sched.sp, go->sched.stack_hi, true);
-	if (go->g0_sp < go->g0_hi)
-		copy_other_stack(&loop, go->g0_sp, 0, true);
-	copy_other_stack(&loop, find_go_frame(go, scratch->regs.regs[REG_SP], scratch->regs.regs[REG_FP]),
-			 go->sched.stack_hi, true);
-	/* Adds where the walk was when it missed: user space goes on there if it gets no further from the sample's sp. */
-	sp = scratch->walk.state.sp;
-	copy_other_stack(&loop, sp, sp > scratch->regs.regs[REG_SP] && sp < end && end != ~0ull ? end : 0, true);
-	return 0;
-}
-
-/* Sends the one other stack that matters most: the tail-call form has no room for more. */
-static __always_inline void send_other_stack(struct cpu_state *state, struct scratch *scratch)
+/* Sends the thread's other stacks; one that a signal has interrupted is looked for with bpf_loop() alone. */
+static __always_inline void send_other_stacks(struct cpu_state *state, struct scratch *scratch, bool loop_form)
 {
 	struct chunk_loop loop = { state, scratch };
 	struct go_thread *go = &scratch->go;
-	__u64 addr = find_go_frame(go, scratch->regs.regs[REG_SP], scratch->regs.regs[REG_FP]), end = go->sched.stack_hi;
+	__u64 sp = scratch->walk.state.sp, end = scratch->copy.first_end, interrupted = 0;
 
-	if (go->is_away) {
-		addr = go->sched.sp;
-		end = go->sched.stack_hi;
-	} else if (!addr) {
-		addr = scratch->walk.state.sp;
-		end = 0;
+	if (loop_form) {
+		find_interrupted(scratch, scratch->regs.regs[REG_SP]);
+		interrupted = scratch->copy.addr;
 	}
-	copy_other_stack(&loop, addr, end, false);
+	if (interrupted) {
+		copy_other_stack(&loop, interrupted, 0, loop_form);
+		copy_other_stack(&loop, find_go_frame(go, interrupted, scratch->copy.fp), go->sched.stack_hi, loop_form);
+	}
+	if (go->is_away && go->sched.sp < go->sched.stack_hi)
+		copy_other_stack(&loop, go->sched.sp, go->sched.stack_hi, loop_form);
+	if (go->g0_sp < go->g0_hi)
+		copy_other_stack(&loop, go->g0_sp, 0, loop_form);
+	copy_other_stack(&loop, find_go_frame(go, scratch->regs.regs[REG_SP], scratch->regs.regs[REG_FP]),
+			 go->sched.stack_hi, loop_form);
+	/* Adds where the walk was when it missed: user space goes on there if it gets no further from the sample's sp. */
+	copy_other_stack(&loop, sp, sp > scratch->regs.regs[REG_SP] && sp < end && end != ~0ull ? end : 0, loop_form);
+}
+
+__noinline int send_other_stacks_alone(struct cpu_state *state, struct scratch *scratch)
+{
+	if (state && scratch)
+		send_other_stacks(state, scratch, true);
+	return 0;
 }
 
 /* arch/x86/mm/mmap.c, arch/arm64: mm/util.c: at least this many bytes below a program's first stack nothing else is mapped,
@@ -319,9 +307,9 @@ static __always_inline void send_stacks(struct cpu_state *state, struct scratch 
 	else
 		copy_stack(&loop, sp, copy->end, cfg_stack_chunks, loop_form);
 	if (loop_form)
-		send_other_stacks(state, scratch);
+		send_other_stacks_alone(state, scratch);
 	else
-		send_other_stack(state, scratch);
+		send_other_stacks(state, scratch, false);
 	state->chunk_tokens_ns += copy->cnt * cfg_chunk_cost_ns;
 	sample->chunk_cnt = copy->cnt;
 }
@@ -346,6 +334,13 @@ static __always_inline bool end_is_miss(__u32 end)
 static __always_inline bool may_be_new_thread(const struct walk *walk, const struct scratch *scratch)
 {
 	return walk->state.end == END_BAD_MEMORY && walk->user_cnt == 1 && !scratch->regs.regs[0];
+}
+
+/* @words, of which verifiers know nothing any more: the ways that led here are one for them from here on. */
+static __always_inline __u32 merged(struct scratch *scratch, __u32 words)
+{
+	*(volatile __u32 *)&scratch->word_cnt = words;
+	return *(volatile __u32 *)&scratch->word_cnt;
 }
 
 /* Puts the sections' heads before the frames, which are in place already. Returns how many words the sections have. */
@@ -515,13 +510,12 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 			send_stacks(state, scratch, false);
 	}
 	words = close_frames(walk, scratch);
-	words = close_chain(walk, scratch, words);
+	words = merged(scratch, close_chain(walk, scratch, words));
 	if (cfg_values)
-		words = close_more(scratch, words);
+		words = merged(scratch, close_more(scratch, words));
 	if (cfg_probes)
 		words = close_probe(scratch, words);
-	if (loop_form)
-		words = close_captures(state, walk, scratch, words);
+	words = merged(scratch, close_captures(state, walk, scratch, words));
 	if (miss) {
 		scratch->words[word_index(words++)] = SECTION(SECTION_REGS, sizeof(scratch->regs));
 		__builtin_memcpy(&scratch->words[word_index(words)], &scratch->regs, sizeof(scratch->regs));

@@ -336,9 +336,9 @@ static __always_inline void follow_pointer(struct walk *walk, struct scratch *sc
 }
 
 /* Copies the words by which the runtime names the frame. */
-static __always_inline int capture(struct walk *walk, struct scratch *scratch, __u32 class)
+static __always_inline int capture(struct walk *walk, struct scratch *scratch, __u32 class, bool loop_form)
 {
-	struct unwind_memory memory = { walk, scratch, true };
+	struct unwind_memory memory = { walk, scratch, loop_form };
 	__u64 at = masked(walk->capture_cnt, MAX_CAPTURE_WORDS - 1);
 	const struct capture_class *c;
 	bool is_leaf = walk->user_cnt == 1;
@@ -368,7 +368,7 @@ __noinline int capture_alone(struct walk *walk, struct scratch *scratch, __u32 c
 {
 	if (!walk || !scratch)
 		return 0;
-	return capture(walk, scratch, class);
+	return capture(walk, scratch, class, true);
 }
 
 /* Walks one frame: records it, then steps to its caller. Returns 1 when the walk is over. */
@@ -401,9 +401,10 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 	if (ROW_RULE(row) == RULE_SIGNAL)
 		scratch->words[word_index(walk->user_at + walk->user_cnt - 1)] = pc | FRAME_EXACT;
 	if (ROW_RULE(row) == RULE_FRAME && ROW_FP(row)) {
-		if (!loop_form) /* its programs have no room */
-			return unwind_stop(&walk->state, END_USER_RULE);
-		capture_alone(walk, scratch, ROW_FP(row));
+		if (loop_form)
+			capture_alone(walk, scratch, ROW_FP(row));
+		else
+			capture(walk, scratch, ROW_FP(row), false);
 	}
 	return unwind_step(&walk->state, row, &memory);
 }
