@@ -175,10 +175,11 @@ struct stack_copy {
 
 /* Facts that Go's runtime has about the thread (bpf/stacks.bpf.h); all 0 in other programs. */
 struct go_thread {
-	__u64 stack_lo, stack_hi;  /* the stack it says it is on */
-	__u64 g0_sp, g0_hi;	   /* the thread's system stack, from where it was left */
-	__u64 curg_lo;		   /* the stack of the thread's goroutine, up to sched.stack_hi */
-	bool is_away;		   /* the goroutine's stack is another one ... */
+	__u64 stack_lo, stack_hi; /* the stack it says it is on */
+	__u64 g0_sp, g0_hi;	  /* the thread's system stack, from where it was left */
+	__u64 curg_lo;		  /* the stack of the thread's goroutine, up to sched.stack_hi */
+	__u64 pushed_bytes;	  /* that may stand below sched.sp: Erlang's, whose process is told of its sp now and then */
+	bool is_away;		  /* the goroutine's stack is another one ... */
 	struct unwind_sched sched; /* ... and it goes on there */
 };
 

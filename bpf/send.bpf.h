@@ -212,7 +212,7 @@ static __always_inline void send_other_stacks(struct cpu_state *state, struct sc
 		copy_other_stack(&loop, find_go_frame(go, interrupted, scratch->copy.fp), go->sched.stack_hi, loop_form);
 	}
 	if (go->is_away && go->sched.sp < go->sched.stack_hi)
-		copy_other_stack(&loop, go->sched.sp, go->sched.stack_hi, loop_form);
+		copy_other_stack(&loop, go->sched.sp - go->pushed_bytes, go->sched.stack_hi, loop_form);
 	if (go->g0_sp < go->g0_hi)
 		copy_other_stack(&loop, go->g0_sp, 0, loop_form);
 	copy_other_stack(&loop, find_go_frame(go, scratch->regs.regs[REG_SP], scratch->regs.regs[REG_FP]),

@@ -87,6 +87,8 @@ static __always_inline __u64 key_value(__u64 values, __u32 libc, __u32 key)
 	return read_user_word(read_user_word(values + key / BLOCK_KEYS * 8) + PAIR_BYTES * (key % BLOCK_KEYS) + 8);
 }
 
+enum { BEAM_PUSHED_BYTES = 2048 }; /* that Erlang's code may push before it tells the process of its stack pointer */
+
 /*
  * Is the current thread a scheduler of Erlang that runs a process? Then scratch->go has this process's stack in place of a
  * goroutine's. What was rewritten meanwhile belongs to a process that is gone, and leads nowhere.
@@ -96,7 +98,7 @@ static __always_inline bool find_beam(struct scratch *scratch)
 	struct chain_key key = { .asid = scratch->walk.asid, .runtime = CHAIN_OF_BEAM };
 	const struct chain_state *s = bpf_map_lookup_elem(&chain_states, &key);
 	struct go_thread *go = &scratch->go;
-	__u64 values, process, sp, low, high;
+	__u64 values, process, sp, low, high, fp = scratch->regs.regs[REG_FP];
 
 	if (!s || s->thread.place != THREAD_KEY)
 		return false;
@@ -118,6 +120,9 @@ static __always_inline bool find_beam(struct scratch *scratch)
 	go->stack_lo = go->curg_lo = low;
 	go->stack_hi = go->sched.stack_hi = high;
 	go->is_away = !(scratch->regs.regs[REG_SP] >= low && scratch->regs.regs[REG_SP] < high);
+	go->pushed_bytes = sp - low < BEAM_PUSHED_BYTES ? sp - low : BEAM_PUSHED_BYTES;
+	if (fp >= low && fp < sp) /* the stack pointer, where C was called */
+		go->pushed_bytes = sp - fp;
 	return true;
 }
 
