@@ -406,7 +406,7 @@ static int block_in_interpreter(struct hotspot *s, struct code_memory *m, uint64
 static void read_stubs(struct hotspot *s, struct code_memory *m)
 {
 	for (uint32_t i = 0; i < s->stub_var_cnt; i++)
-		s->stubs[i].entry = code_read_u64(m, s->stubs[i].variable);
+		s->stubs[i].entry = code_read_u64(m, s->stubs[i].variable) - s->stubs[i].bytes_before;
 	s->stub_cnt = s->stub_var_cnt;
 	for (uint32_t i = 1; i < s->stub_cnt; i++) {
 		typeof(s->stubs[0]) stub = s->stubs[i];

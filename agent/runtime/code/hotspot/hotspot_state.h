@@ -177,7 +177,8 @@ struct hotspot {
 	struct hotspot_codelet codelets[MAX_CODELETS];
 	struct {
 		uint64_t entry, variable, name; /* variable: that has the entry; name: address of the variable's name */
-	} stubs[MAX_STUBS];			/* sorted by entry */
+		uint64_t bytes_before; /* that belong to it, too: it is returned to, and looked up by the byte in front */
+	} stubs[MAX_STUBS];	       /* sorted by entry */
 	struct {
 		uint64_t name;
 		uint64_t kind;

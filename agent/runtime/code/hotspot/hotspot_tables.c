@@ -128,7 +128,10 @@ static void take_static(struct hotspot *s, const struct entry *e)
 		if (strcmp(e->type, statics[i].type) == 0 && strcmp(e->field, statics[i].field) == 0)
 			s->variable[i] = e->address;
 	if (strcmp(e->type, "StubRoutines") == 0 && strcmp(e->type_string, "address") == 0 && s->stub_var_cnt < MAX_STUBS) {
+		const bool is_barrier = !strncmp(e->field, "_cont_returnBarrier", strlen("_cont_returnBarrier")); /* of 27 */
+
 		s->stubs[s->stub_var_cnt].variable = e->address;
+		s->stubs[s->stub_var_cnt].bytes_before = is_barrier ? (CPU_HAS_LR ? 4 : 1) : 0;
 		s->stubs[s->stub_var_cnt++].name = e->field_name;
 	}
 }

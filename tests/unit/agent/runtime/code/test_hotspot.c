@@ -155,6 +155,28 @@ static void test_record_sizes(void **state)
 	}
 }
 
+/* From 27 on a variable leads to the barrier: it begins a block, with the byte by which returns to it are looked up. */
+static void test_known_barrier(void **state)
+{
+	struct hotspot *s = hotspot;
+	AUTO_FREE struct row *before = NULL, *rows = NULL;
+	struct code_block b;
+	size_t count;
+	uint64_t code = thaw_stubs(27, 56, &b, &before, &count);
+
+	(void)state;
+	s->stub_var_cnt = 1;
+	s->stubs[0].variable = fake_variable(&fake, code + BARRIER);
+	s->stubs[0].bytes_before = 1;
+	assert_int_equal(code_hotspot.block(hotspot, &memory, code, &b), 0);
+	assert_int_equal(b.end, code + BARRIER - 1);
+	assert_int_equal(code_hotspot.block(hotspot, &memory, code + BARRIER - 1, &b), 0);
+	assert_int_equal(b.start, code + BARRIER - 1);
+	assert_int_equal(code_hotspot.rows(hotspot, &memory, &b, &rows, &count), 0);
+	check_sp_row(rows, count, code + BARRIER - 1, DEPTH_OF_21, -16);
+	check_sp_row(rows, count, code + BARRIER + 8, DEPTH_OF_21 + 8, -16);
+}
+
 static void test_barrier_names(void **state)
 {
 	AUTO(block_names_free_at) struct block_names *names = block_names_new();
@@ -368,21 +390,10 @@ static void all_is_as_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(all_is_as_written),
-		TEST(test_ranges),
-		TEST(test_method_rows),
-		TEST(test_no_return),
-		TEST(test_barrier_rows),
-		TEST(test_thaw_rows),
-		TEST(test_record_sizes),
-		TEST(test_barrier_names),
-		TEST(test_method_names),
-		TEST(test_death),
-		TEST(test_interpreter_entry),
-		TEST(test_interpreter_exit),
-		TEST(test_function),
-		TEST(test_lies),
-		TEST(test_fields),
+		TEST(all_is_as_written),     TEST(test_ranges),	      TEST(test_method_rows),  TEST(test_no_return),
+		TEST(test_barrier_rows),     TEST(test_thaw_rows),    TEST(test_record_sizes), TEST(test_known_barrier),
+		TEST(test_barrier_names),    TEST(test_method_names), TEST(test_death),	       TEST(test_interpreter_entry),
+		TEST(test_interpreter_exit), TEST(test_function),     TEST(test_lies),	       TEST(test_fields),
 		TEST(test_budget),
 	};
 

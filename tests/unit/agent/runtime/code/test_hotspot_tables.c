@@ -338,6 +338,10 @@ static void test_variables(void **state)
 	assert_int_equal(hotspot.stub_var_cnt, 1);
 	assert_true(hotspot.stubs[0].variable == word_at(stub + 40));
 	assert_true(hotspot.stubs[0].name == word_at(stub + 8));
+	assert_int_equal(hotspot.stubs[0].bytes_before, 0);
+	fake_put(&fake, stub + 8, fake_text(&fake, "_cont_returnBarrierExc"), 8);
+	assert_int_equal(open_it(), 0);
+	assert_true(hotspot.stubs[0].bytes_before); /* it is returned to */
 
 	make(state); /* 8 has one heap */
 	fake_put(&fake, entry_of("CodeCache", "_heaps") + 40, fake_variable(&fake, word_at(word_at(fake.heap_array + 8))),
