@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the rings of the dummy events (layout: include/uapi/linux/perf_event.h, struct perf_event_mmap_page and the
- * PERF_RECORD_* comments). One writer a ring, the kernel; we are the one reader and own data_tail. Agent's thread.
+ * PERF_RECORD_* comments). One writer a ring, the kernel; we are the one reader and own data_tail. Records of all rings are
+ * handed out in the order of their times: a process is made on one CPU and becomes another program on the next. Agent's
+ * thread.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -16,6 +18,7 @@
 #include "agent/kernel/side_band.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
+#include "base/vec.h"
 
 enum { RING_PAGES = 128, /* perf's own default */ PAGE_BYTES = 4096, RING_BYTES = RING_PAGES * PAGE_BYTES };
 
@@ -25,8 +28,15 @@ struct cpu_ring {
 	struct perf_event_mmap_page *page; /* mapped: the control page, then the data */
 };
 
+struct read_record {
+	struct side_band_record *record;
+	uint32_t nth;
+};
+
 struct side_band {
 	int epoll_fd;
+	struct read_record *read; /* from the rings, and not handed out yet */
+	uint32_t read_cnt, read_cap;
 	struct cpu_ring *rings;
 	uint32_t count;
 	_Alignas(uint64_t) uint8_t scratch[PAGE_BYTES * 2]; /* a record that wraps around the ring's end */
@@ -70,6 +80,7 @@ void side_band_free(struct side_band *s)
 	for (uint32_t i = 0; i < s->count; i++)
 		ring_close(&s->rings[i]);
 	free(s->rings);
+	free(s->read);
 	close(s->epoll_fd);
 	free(s);
 }
@@ -277,6 +288,18 @@ static struct side_band_record *parse_record(struct side_band *s, const struct p
 	return r;
 }
 
+/* Keeps @record until all rings are read; without memory it goes to @fn at once. */
+static void keep(struct side_band *s, struct side_band_record *record, void (*fn)(void *, struct side_band_record *),
+		 void *arg)
+{
+	if (vec_reach(&s->read, &s->read_cap, s->read_cnt)) {
+		fn(arg, record);
+		return;
+	}
+	s->read[s->read_cnt] = (struct read_record){ record, s->read_cnt };
+	s->read_cnt++;
+}
+
 static void drain_ring(struct side_band *s, struct cpu_ring *ring, void (*fn)(void *, struct side_band_record *), void *arg)
 {
 	const uint8_t *data = (const uint8_t *)ring->page + ring->page->data_offset;
@@ -301,13 +324,28 @@ static void drain_ring(struct side_band *s, struct cpu_ring *ring, void (*fn)(vo
 		metric_add(s->records, 1);
 		record = parse_record(s, h);
 		if (record)
-			fn(arg, record);
+			keep(s, record, fn, arg);
 	}
 	__atomic_store_n(&ring->page->data_tail, head, __ATOMIC_RELEASE);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct read_record *left = a, *right = b;
+	uint64_t left_ns = left->record->time_ns, right_ns = right->record->time_ns;
+
+	if (left_ns != right_ns)
+		return left_ns < right_ns ? -1 : 1;
+	return left->nth < right->nth ? -1 : 1;
 }
 
 void side_band_drain(struct side_band *s, void (*fn)(void *arg, struct side_band_record *record), void *arg)
 {
 	for (uint32_t i = 0; i < s->count; i++)
 		drain_ring(s, &s->rings[i], fn, arg);
+	if (s->read_cnt)
+		qsort(s->read, s->read_cnt, sizeof(*s->read), by_time);
+	for (uint32_t i = 0; i < s->read_cnt; i++)
+		fn(arg, s->read[i].record);
+	s->read_cnt = 0;
 }

@@ -49,7 +49,7 @@ void side_band_remove_cpu(struct side_band *s, uint32_t cpu);
  * side_band_wake_at_once() was called. */
 int side_band_fd(const struct side_band *s);
 
-/* Hands out all records of the rings; @fn takes ownership of each (free()). */
+/* Hands out all records of the rings, the oldest first; @fn takes ownership of each (free()). It may not call this again. */
 void side_band_drain(struct side_band *s, void (*fn)(void *arg, struct side_band_record *record), void *arg);
 
 #endif

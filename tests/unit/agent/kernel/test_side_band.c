@@ -13,9 +13,12 @@
 #include "agent/kernel/side_band.c"
 #include "tests/unit/descriptors.h"
 
+enum { NAME_BYTES = 64, TIME = 0x123456789a };
+
 static struct side_band *band;
 static struct metrics *metrics;
 static struct cpu_ring *ring;
+static uint64_t made_ns; /* the time of what is made */
 
 static int begin(void **state)
 {
@@ -23,14 +26,18 @@ static int begin(void **state)
 	metrics = metrics_new();
 	assert_non_null(metrics);
 	assert_int_equal(side_band_new(metrics, true, &band), 0);
-	band->rings = calloc(1, sizeof(*band->rings));
+	band->count = 2;
+	band->rings = calloc(band->count, sizeof(*band->rings));
 	assert_non_null(band->rings);
-	band->count = 1;
-	ring = &band->rings[0];
-	ring->fd = -1;
-	ring->page = mmap(NULL, PAGE_BYTES + RING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(ring->page, MAP_FAILED);
-	ring->page->data_offset = PAGE_BYTES;
+	for (uint32_t i = 0; i < band->count; i++) {
+		ring = &band->rings[i];
+		ring->fd = -1;
+		ring->page = mmap(NULL, PAGE_BYTES + RING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(ring->page, MAP_FAILED);
+		ring->page->data_offset = PAGE_BYTES;
+	}
+	ring = band->rings;
+	made_ns = TIME;
 	return 0;
 }
 
@@ -43,8 +50,6 @@ static int end(void **state)
 }
 
 /* --- what the kernel writes --- */
-
-enum { NAME_BYTES = 64, TIME = 0x123456789a };
 
 static struct {
 	struct perf_event_header head;
@@ -73,7 +78,7 @@ static void write_made(uint32_t type, uint16_t misc, size_t body_bytes)
 	const struct {
 		uint32_t pid, tid;
 		uint64_t time;
-	} id = { 11, 22, TIME };
+	} id = { 11, 22, made_ns };
 
 	made.head = (struct perf_event_header){ .type = type,
 						.misc = misc,
@@ -267,6 +272,37 @@ static void test_ring(void **state)
 	assert_int_equal(drain(), 1);
 }
 
+static char order[16];
+
+static void note_name(void *arg, struct side_band_record *record)
+{
+	(void)arg;
+	strcat(order, record->name);
+	free(record);
+}
+
+/* What one CPU did after another's comes after it, whichever ring is read first; records of one time stay as they came. */
+static void test_order(void **state)
+{
+	static const struct {
+		const char *name;
+		int ring, time;
+	} written[] = { { "c", 0, 3 }, { "e", 0, 5 }, { "f", 0, 5 }, { "a", 1, 1 }, { "b", 1, 2 }, { "d", 1, 4 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(written); i++) {
+		ring = &band->rings[written[i].ring];
+		made_ns = TIME + (uint64_t)written[i].time;
+		made.comm = (struct comm_body){ 5, 6 };
+		strcpy(made.comm.name, written[i].name);
+		write_made(PERF_RECORD_COMM, 0, sizeof(made.comm) + 8);
+	}
+	side_band_drain(band, note_name, NULL);
+	assert_string_equal(order, "abcdef");
+	side_band_drain(band, note_name, NULL);
+	assert_string_equal(order, "abcdef"); /* once */
+}
+
 /* A CPU is followed once, until it is left; the kernel's own ring, where it may be had. */
 static void test_cpus(void **state)
 {
@@ -321,6 +357,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ksymbol, begin, end),
 		cmocka_unit_test_setup_teardown(test_lost, begin, end),
 		cmocka_unit_test_setup_teardown(test_ring, begin, end),
+		cmocka_unit_test_setup_teardown(test_order, begin, end),
 		cmocka_unit_test_setup_teardown(test_cpus, begin, end),
 	};
 
