@@ -320,11 +320,9 @@ static __always_inline void take_by_loop(struct bpf_perf_event_data *ctx, struct
 
 /* --- the same walk for kernels without bpf_loop --- */
 
-enum {
-	TAIL_FRAMES =
-		16, /* that a program walks: the verifier of 5.10 follows a million instructions. User space has the rest */
-	MAX_TAIL_CALLS = 32, /* of a sample: MAX_TAIL_CALL_CNT, which was 32 until 5.16 */
-};
+/* Frames that a program walks, as far as verifiers follow it, and calls of a sample (MAX_TAIL_CALL_CNT, which was 32 until
+ * 5.16). User space walks what is left of deeper stacks. */
+enum { TAIL_FRAMES = 16, MAX_TAIL_CALLS = 32 };
 
 static __always_inline void walk_some(struct bpf_perf_event_data *ctx, struct scratch *scratch)
 {
