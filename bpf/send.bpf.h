@@ -23,9 +23,9 @@ enum {
 					 stacks would take it all */
 };
 
-/* Sends the page of stack at copy.addr, as far as the stack goes; without bpf_loop to its end, as verifiers follow each of
- * the turns there. Returns 1 at the stack's end (or of the ring's room). */
-static __always_inline int send_chunk(struct cpu_state *state, struct scratch *scratch, bool loop_form)
+/* Sends the page of stack at copy.addr, as far as the stack goes. Returns 1 at the stack's end (or of the ring's
+ * room). */
+static __always_inline int send_chunk(struct cpu_state *state, struct scratch *scratch)
 {
 	struct stack_copy *copy = &scratch->copy;
 	struct stack_chunk *chunk = &scratch->chunk;
@@ -77,7 +77,7 @@ static long chunk_callback(__u32 index, struct chunk_loop *loop)
 {
 	if (!loop->state || !loop->scratch)
 		return 1;
-	return send_chunk(loop->state, loop->scratch, true) ? 1 : 0;
+	return send_chunk(loop->state, loop->scratch);
 }
 
 static long area_callback(struct task_struct *task, struct vm_area_struct *area, struct chunk_loop *loop)
@@ -145,7 +145,7 @@ static __always_inline void copy_range(struct chunk_loop *loop, __u64 sp, __u64 
 		return;
 	}
 	for (int i = 0; i < 64; i++)
-		if (send_chunk(loop->state, loop->scratch, false))
+		if (send_chunk(loop->state, loop->scratch))
 			break;
 	note_copied(copy, start);
 }

@@ -109,9 +109,7 @@ static int load_object(struct sampler *s, struct waits *w, uint64_t mean_ns, boo
 	configure(s, w, mean_ns, has_storage);
 	if (!error)
 		error = sampler_share_maps(s, w->skel->obj);
-	if (!error)
-		error = sampler_load_object(s, w->skel->obj, w->skel->skeleton);
-	return error;
+	return error ? error : sampler_load_object(s, w->skel->obj, w->skel->skeleton);
 }
 
 static int link_programs(struct sampler *s, struct waits *w)

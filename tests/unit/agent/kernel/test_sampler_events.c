@@ -251,11 +251,13 @@ static void older_kernels_have_tail_calls(void **state)
 	for (int asked_for = 0; asked_for < 2; asked_for++) {
 		begin(NULL);
 		config.no_bpf_loop = asked_for;
+		config.bpf_log_level = 1;
 		kernel.helpers_missing = !asked_for;
 		s = made(both, 2, 0);
 		asked("configure 1\nrings for 100 Hz\nload sampler_bpf: on_sample_tail walk_tail send_tail\n"
 		      "programs[16] = walk_tail\nprograms[17] = send_tail\nload 1\nattach all of sampler_bpf\n");
 		assert_string_equal(sampler_form(s), "tail calls");
+		assert_int_equal(s->log_level, 1);
 		assert_int_equal(s->skel->rodata->cfg_task_btf, asked_for);
 		assert_false(s->skel->rodata->cfg_find_vma);
 		done(s);
