@@ -27,6 +27,7 @@ static int open_tls(struct grpc_socket *s, struct tls *tls)
 	s->keys = tls_keys_get(tls);
 	gnutls_session_set_ptr(s->tls, s);
 	gnutls_transport_set_int(s->tls, s->fd);
+	tls_read_whole(s->tls);
 	if (gnutls_priority_set_direct(s->tls, TLS_PRIORITIES, NULL) ||
 	    gnutls_credentials_set(s->tls, GNUTLS_CRD_CERTIFICATE, tls_keys_credentials(s->keys)) ||
 	    gnutls_alpn_set_protocols(s->tls, &h2, 1, GNUTLS_ALPN_MANDATORY))

@@ -68,6 +68,9 @@ static void connection_open(struct server *s, struct MHD_Connection *mhd, int fd
 	s->connections = c;
 	metric_set(s->stats.connections, ++s->connection_count);
 	*context = c;
+	const union MHD_ConnectionInfo *tls = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	if (tls && tls->tls_session)
+		tls_read_whole(tls->tls_session);
 	make_room(s, c->since_ns);
 }
 

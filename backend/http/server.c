@@ -24,8 +24,10 @@ enum {
 	DEFAULT_CONNECTIONS = 1000,
 	DEFAULT_REQUEST_TIMEOUT_S = 60,
 	DEFAULT_IDLE_TIMEOUT_S = 75,
-	CONNECTION_MEMORY_BYTES = 32 << 10, /* headers and read buffer of one connection */
-	PUMP_ROUNDS = 16,		    /* before the loop's other watches have their turn */
+	/* Headers and read buffer of one connection. With more than 32 KB libmicrohttpd maps it (memorypool.c), so that only
+	 * pages that are used count; smaller, they come from the heap, where most were used before. */
+	CONNECTION_MEMORY_BYTES = 36 << 10,
+	PUMP_ROUNDS = 16, /* before the loop's other watches have their turn */
 	SWEEPS_PER_TIMEOUT = 60,
 };
 

@@ -7,10 +7,14 @@
 
 #include <errno.h>
 #include <gnutls/x509.h>
+#include <linux/sockios.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -18,7 +22,11 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-enum { MAX_CHAIN = 16, FILES = 3 };
+enum {
+	MAX_CHAIN = 16,
+	FILES = 3,
+	WHOLE_BYTES = 512, /* a record's header, or a small record: the socket has room for it in any case */
+};
 
 struct tls_keys {
 	unsigned refs;
@@ -61,7 +69,7 @@ static void take_stamps(const struct tls_config *config, struct stamp stamps[FIL
 	}
 }
 
-/* --- reading --- */
+/* --- files --- */
 
 static void datum_fini(gnutls_datum_t *d)
 {
@@ -270,4 +278,36 @@ int tls_keys_verify(const struct tls_keys *k, gnutls_session_t session)
 	for (unsigned i = 0; i < imported; i++)
 		gnutls_x509_crt_deinit(certs[i]);
 	return error ? error : status ? GNUTLS_E_CERTIFICATE_ERROR : 0;
+}
+
+/* --- reading --- */
+
+static size_t bytes_there(int fd)
+{
+	int there = 0;
+
+	return ioctl(fd, SIOCINQ, &there) ? SIZE_MAX : (size_t)there;
+}
+
+/* GnuTLS asks for a header or for the rest of a record, no more. */
+static ssize_t pull(gnutls_transport_ptr_t transport, void *data, size_t size)
+{
+	const int fd = (int)(intptr_t)transport;
+	struct pollfd hung = { .fd = fd, .events = POLLRDHUP };
+
+	if (bytes_there(fd) < (size <= WHOLE_BYTES ? size : size / 2)) {
+		if (poll(&hung, 1, 0) <= 0) {
+			errno = EAGAIN;
+			return -1;
+		}
+		size_t there = bytes_there(fd);
+		if (there && there < size) /* what is missing comes no more */
+			return 0;
+	}
+	return recv(fd, data, size, 0);
+}
+
+void tls_read_whole(gnutls_session_t session)
+{
+	gnutls_transport_set_pull_function(session, pull);
 }

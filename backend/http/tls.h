@@ -52,4 +52,9 @@ void tls_keys_chain(const struct tls_keys *k, gnutls_pcert_st **certs_ret, unsig
 bool tls_keys_ask_clients(const struct tls_keys *k);
 int tls_keys_verify(const struct tls_keys *k, gnutls_session_t session);
 
+/* Makes @session, whose transport is the socket of gnutls_transport_set_int(), read a record when it has come, not byte by
+ * byte: for each read, GnuTLS 3.7 takes a buffer of 16 KB, so four bytes of a header that come one after the other would
+ * take 66 KB for as long as a client likes. */
+void tls_read_whole(gnutls_session_t session);
+
 #endif
