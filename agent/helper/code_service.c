@@ -101,11 +101,33 @@ static bool is_same_block(const struct code_block *a, const struct code_block *b
 	return a->start == b->start && a->end == b->end && memcmp(a->tokens, b->tokens, sizeof(a->tokens)) == 0;
 }
 
+/* Writes the names of @b behind @reply's content; their length. The runtime may move what tells them while they are read:
+ * one more try. */
+static uint32_t find_names(const struct code_reader *reader, void *state, struct code_memory *m, const struct code_block *b,
+			   struct buf *reply)
+{
+	enum { TRIES = 2 };
+	int error = -EFAULT;
+	uint32_t bytes = 0;
+
+	for (int i = 0; i < TRIES && error && error != -ENODATA && !m->is_spent; i++) {
+		struct block_names *names = block_names_new();
+
+		if (!names)
+			return 0;
+		if (i)
+			code_memory_forget(m);
+		error = reader->names(state, m, b, names);
+		bytes = error ? 0 : write_names(names, reply);
+		block_names_free(names);
+	}
+	return bytes;
+}
+
 /* What was read while the block became another one is worth nothing: looked at once more behind all else. */
 static int answer_block(const struct code_reader *reader, void *state, struct code_memory *m, const struct code_request *r,
 			struct buf *reply)
 {
-	AUTO(block_names_free_at) struct block_names *names = block_names_new();
 	AUTO_FREE struct row *rows = NULL;
 	struct code_found answer, *put;
 	struct code_block again;
@@ -114,8 +136,6 @@ static int answer_block(const struct code_reader *reader, void *state, struct co
 
 	memset(&answer, 0, sizeof(answer));
 	memset(&again, 0, sizeof(again));
-	if (!names)
-		return -ENOMEM;
 	error = reader->block(state, m, r->addr, &answer.block);
 	if (!error)
 		error = reader->rows(state, m, &answer.block, &rows, &count);
@@ -123,8 +143,7 @@ static int answer_block(const struct code_reader *reader, void *state, struct co
 		return error;
 	buf_append(reply, &answer, sizeof(answer));
 	buf_append(reply, rows, count * sizeof(*rows));
-	if (!reader->names(state, m, &answer.block, names))
-		answer.name_bytes = write_names(names, reply);
+	answer.name_bytes = find_names(reader, state, m, &answer.block, reply);
 	answer.row_cnt = (uint32_t)count;
 	answer.need = m->files->need;
 	if (reply->failed)

@@ -76,6 +76,7 @@ static void check_rows(const struct code_block *b, const struct row *rows, size_
 
 	for (size_t i = 0; i < count; i++) {
 		REQUIRE(rows[i].start >= end && rows[i].end > rows[i].start && rows[i].end <= b->end);
+		REQUIRE(!rows[i].is_signal_frame && !rows[i].is_followed && !rows[i].is_behind_syscall && !rows[i].is_end);
 		end = rows[i].end;
 	}
 }

@@ -419,6 +419,8 @@ static size_t collect(struct flow *f, struct row *rows)
 			rows[n - 1].end = f->addr + off;
 		if (!code_state_row(&v->state, f->is_contradicted && !f->made, &row))
 			continue;
+		if (f->made) /* no thread begins there: what looks like a system call is data among the instructions */
+			row.is_behind_syscall = false;
 		row.start = f->addr + off;
 		row.end = row.start + v->length_bytes;
 		if (n && rows[n - 1].end == row.start && row_is_alike(&rows[n - 1], &row))

@@ -33,12 +33,24 @@ enum {
 	DATA_STEPS = 4,
 };
 
-/* Is @word a string that is not empty? */
-static bool is_name(struct v8_heap *h, uint64_t word)
+/*
+ * Takes the name that @word is; *@ret stays where that is the empty string, or a small integer or an object in place of one.
+ * 0 or -errno: nothing of sense is there any more, as the heap was moved meanwhile, and the name is not known.
+ */
+static int take_name(struct v8_heap *h, uint64_t word, uint64_t *ret)
 {
+	uint16_t type = v8_type(h, word);
 	uint32_t chars;
 
-	return v8_is_string(h, v8_type(h, word)) && !v8_field32(h, word, 12, &chars) && chars;
+	if (type == V8_NO_TYPE)
+		return v8_is_smi(word) ? 0 : v8_unreadable(h);
+	if (!v8_is_string(h, type))
+		return 0;
+	if (v8_field32(h, word, 12, &chars))
+		return v8_unreadable(h);
+	if (chars)
+		*ret = word;
+	return 0;
 }
 
 /* A ScopeInfo: its flags, and where the words behind the locals begin. */
@@ -71,24 +83,27 @@ static uint32_t bytes_before_name(const struct v8_heap *h, uint32_t flags)
 /* Takes name and start out of a ScopeInfo. */
 static int read_scope(struct v8_heap *h, uint64_t scope, struct v8_function *f)
 {
-	uint64_t own = 0, inferred = 0, start;
+	uint64_t own, inferred, start;
 	uint32_t flags, at;
 	int error = open_scope(h, scope, &flags, &at);
 
 	if (error)
 		return error;
 	at += bytes_before_name(h, flags);
-	if (flags & FUNCTION_VARIABLE) {
+	if (flags & HAS_INFERRED) {
+		if (v8_field(h, scope, at + (flags & FUNCTION_VARIABLE ? 16 : 0), &inferred))
+			return v8_unreadable(h);
+		error = take_name(h, inferred, &f->name);
+	}
+	if (!error && flags & FUNCTION_VARIABLE) {
 		if (v8_field(h, scope, at, &own))
 			return v8_unreadable(h);
+		error = take_name(h, own, &f->name);
 		at += 16;
 	}
-	if (flags & HAS_INFERRED) {
-		if (v8_field(h, scope, at, &inferred))
-			return v8_unreadable(h);
-		at += 8;
-	}
-	f->name = is_name(h, own) ? own : is_name(h, inferred) ? inferred : 0;
+	if (error)
+		return error;
+	at += flags & HAS_INFERRED ? 8 : 0;
 	if (v8_field(h, scope, h->layout->offset.scope_first >= FIRST_WITH_START ? SCOPE_START : at, &start))
 		return v8_unreadable(h);
 	if (v8_is_smi(start) && v8_smi(start) > 0)
@@ -113,9 +128,7 @@ int v8_function_read(struct v8_heap *h, uint64_t word, struct v8_function *ret)
 		ret->script = script;
 	if (v8_type(h, name) == l->type.scope_info)
 		return read_scope(h, name, ret);
-	if (is_name(h, name))
-		ret->name = name;
-	return 0;
+	return take_name(h, name, &ret->name);
 }
 
 int v8_function_of_closure(struct v8_heap *h, uint64_t word, uint64_t *ret)

@@ -88,10 +88,14 @@ static int add_function(struct naming *g, uint64_t shared, struct named *ret)
 	if (error)
 		return error;
 	ret->has_script = f.script && !v8_script_open(g->heap, f.script, &ret->script);
-	if (!f.name || v8_string(g->heap, f.name, &name) || !name.len) {
-		buf_reset(&name);
-		buf_puts(&name, "(anonymous)"); /* the word of --cpu-prof */
+	if (f.name)
+		error = v8_string(g->heap, f.name, &name);
+	if (error) {
+		buf_fini(&name);
+		return error;
 	}
+	if (!name.len)
+		buf_puts(&name, "(anonymous)"); /* the word of --cpu-prof */
 	if (ret->has_script && v8_string(g->heap, ret->script.name, &file))
 		buf_reset(&file);
 	cut_scheme(&file, &path, &path_len);

@@ -229,6 +229,31 @@ static void test_no_name(void **state)
 	stands(&names, 0, "(anonymous) 0 4 " FILE_NAME);
 }
 
+/* Where the heap was moved while it was read, a name is no string any more: it is not known, which is not the same as none.
+ */
+static void test_name_moved(void **state)
+{
+	const struct v8_offsets *o = &image.layout.offset;
+	const uint64_t with = image_function(&image, "gone", false, 60), without = image_function(&image, "", false, 60);
+	struct block_names *n = block_names_new();
+	struct v8_heap *h = heap;
+	uint64_t scope, name;
+
+	(void)state;
+	memcpy(&scope, image.bytes + ((with & ~3ull) + o->shared_name - IMAGE_HEAP), sizeof(scope));
+	memcpy(&name, image.bytes + ((scope & ~3ull) + 8 + 8u * o->scope_first + 16 - IMAGE_HEAP), sizeof(name));
+	set_function(with);
+	assert_int_equal(v8_name_optimized(h, &marks, &code, n), 0);
+	image_put(&image, name, 0, 0x1234560); /* where the string went: no map */
+	assert_int_equal(v8_name_optimized(h, &marks, &code, n), -EFAULT);
+	set_function(without);
+	image_put(&image, without, o->shared_name, image_smi(0)); /* that it has none */
+	assert_int_equal(v8_name_optimized(h, &marks, &code, n), 0);
+	image_put(&image, without, o->shared_name, 0x7000000001); /* nothing is there */
+	assert_int_equal(v8_name_optimized(h, &marks, &code, n), -EFAULT);
+	block_names_free(n);
+}
+
 /* In 9.x a function whose receiver is on the stack (1) or in a context (2) has a word for it before its name; one that has
  * none (0) or does not use it (3) has no such word, nor has any of later versions. */
 static void test_receivers(void **state)
@@ -409,6 +434,7 @@ int main(void)
 		NAMING_TEST(test_no_function),
 		NAMING_TEST(test_no_such_call),
 		NAMING_TEST(test_no_name),
+		NAMING_TEST(test_name_moved),
 		NAMING_TEST(test_receivers),
 		NAMING_TEST(test_no_script),
 		NAMING_TEST(test_paths),
