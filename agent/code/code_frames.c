@@ -369,12 +369,23 @@ static uint32_t capture_of(const struct code_process *cp, uint32_t class)
 	return 0;
 }
 
-static uint64_t captured_frame(struct framing *f, struct code_process *cp, uint32_t class, const uint64_t *words)
+static const struct code_known_function *captured(struct framing *f, struct code_process *cp, uint32_t class,
+						  const uint64_t *words)
 {
 	uint32_t capture = capture_of(cp, class);
-	const struct code_known_function *function = capture ? find_function(cp, capture, words, f->time_ns) : NULL;
 
-	return function ? function_frame(function, words) : 0;
+	return capture ? find_function(cp, capture, words, f->time_ns) : NULL;
+}
+
+/* Code of one function, which does not tell its name, as V8's baseline code: from the first frame whose words do, its
+ * prologue, where no frame stands yet, has the name as well. */
+static void adopt_names(struct code_piece *piece, uint64_t start, const struct code_known_function *function)
+{
+	if (piece->thing.names || !function->thing.names || function->word != CODE_CAPTURE_WORDS || function->shift ||
+	    function->base != start)
+		return;
+	object_get(function->thing.names);
+	piece->thing.names = function->thing.names;
 }
 
 /* The address that the frame at @user is looked up by. */
@@ -405,6 +416,7 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 	bool is_return = !(user & FRAME_EXACT);
 	uint64_t va = lookup_addr(user) - m->bias, words[CODE_CAPTURE_WORDS + 1], frame = 0;
 	struct code_piece *piece = code_piece_known(range, va, f->time_ns);
+	const struct code_known_function *function = NULL;
 	enum code_then then;
 	uint32_t class;
 
@@ -415,7 +427,11 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 	if (then == CODE_ANOTHER)
 		piece = NULL;
 	if (find_captures(f, i, va + m->bias, &class, words))
-		frame = captured_frame(f, cp, class, words);
+		function = captured(f, cp, class, words);
+	if (function && piece)
+		adopt_names(piece, piece->start + m->bias, function);
+	if (function)
+		frame = function_frame(function, words);
 	if (!frame && piece && piece->thing.names)
 		frame = FRAME_OF_SCRIPT(piece->thing.names->id, (va - piece->start) | (is_return ? CODE_PLACE_RETURN : 0));
 	metric_add(f->cs->unknown, !frame);
@@ -426,12 +442,15 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
  */
 static uint64_t frame_in_file(struct framing *f, uint32_t i, uint64_t user)
 {
+	const struct code_known_function *function;
 	uint64_t words[CODE_CAPTURE_WORDS + 1], frame = 0;
 	uint32_t class;
 
 	if (!f->capture_cnt || !find_captures(f, i, lookup_addr(user), &class, words))
 		return user;
-	frame = captured_frame(f, (struct code_process *)f->process->as->code, class, words);
+	function = captured(f, (struct code_process *)f->process->as->code, class, words);
+	if (function)
+		frame = function_frame(function, words);
 	metric_add(f->cs->unknown, !frame);
 	return frame ? frame : user;
 }

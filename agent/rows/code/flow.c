@@ -291,13 +291,29 @@ static bool is_another(struct flow *f, uint32_t off, bool starts_bare)
 	return starts_bare || (!step.goes_on && step.has_target && step.target - f->addr >= f->len);
 }
 
+/* Where a jump at @off leads that no path reaches, as compilers leave some; NULL: no jump is there, or it leads elsewhere.
+ */
+static const struct visit *target_of_jump(struct flow *f, uint32_t off)
+{
+	struct code_state state = code_state_entry;
+	struct code_step step;
+
+	if (code_state_step(f->code + off, f->len - off, f->addr + off, &state, &step) || step.goes_on || step.is_trap ||
+	    !step.has_target || step.target - f->addr >= f->len)
+		return NULL;
+	return visit_at(f, (uint32_t)(step.target - f->addr));
+}
+
 /*
  * Targets of jump tables and landing pads of exceptions: code behind the end of a path that no path reaches. The frame there
  * is the same as wherever the function jumps indirectly or calls, if it is the same in all those places; code that makes a
- * frame or returns at once has none. Code behind all that was reached is the function's only if its size is known.
+ * frame or returns at once has none, and a jump the one of where it leads. Code behind all that was reached is the
+ * function's only if its size is known.
  */
 static int follow_unreached(struct flow *f)
 {
+	const struct visit *behind;
+
 	struct code_state elsewhere = f->elsewhere, framed = code_state_entry;
 	bool has_elsewhere = f->elsewhere_frame, is_padded = false;
 	uint32_t off = 0;
@@ -315,6 +331,15 @@ static int follow_unreached(struct flow *f)
 		if (v || padding || trap) {
 			is_padded = padding;
 			off += v ? v->length_bytes : padding + trap;
+			continue;
+		}
+		behind = target_of_jump(f, off);
+		if (behind) {
+			const struct code_state there = behind->state;
+
+			r = arrive_later(f, f->addr + off, &there);
+			if (!r)
+				r = follow_all(f);
 			continue;
 		}
 		starts_bare = contradicts(f, off, has_elsewhere ? elsewhere : framed);

@@ -91,6 +91,10 @@ static const struct {
 	  "0:rsp+8 5:rsp+16 a:rsp+8 b." },
 	{ "the same, seen only when the other path comes",
 	  CODE("\xeb\x07\x50\xe8\x00\x01\x00\x00\xc3\x85\xff\x74\xf5\x75\xf9"), "0:rsp+8 3:rsp+16 8:rsp+8 f." },
+	/* test edi, edi; je; push rbp; mov rbp, rsp; call; pop rbp; ret; jmp; mov eax, edi; ret */
+	{ "a jump that no path reaches, to code without a frame",
+	  CODE("\x85\xff\x74\x0d\x55\x48\x89\xe5\xe8\xf3\x0f\x00\x00\x5d\xc3\xeb\x00\x89\xf8\xc3"),
+	  "0:rsp+8 5:rsp+16,rbp=-16 8:rbp+16,rbp=-16 e:rsp+8 14." },
 	{ "no instruction", CODE("\x50\x06\xc3"), "0:rsp+8 1." },
 };
 

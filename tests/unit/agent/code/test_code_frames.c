@@ -360,6 +360,39 @@ static void places_beyond_the_function_are_not_known(void **state)
 	}
 }
 
+/* Code that does not tell its name has it once a frame of it told, where no frame stands as well; but not the name of code
+ * that begins elsewhere. */
+static void a_prologue_has_the_name_that_a_frame_told(void **state)
+{
+	const uint32_t class = code_of_process()->classes[0];
+	const uint64_t prologue = (CODE_AT + 0x305) | FRAME_EXACT, user = CODE_AT + 0x351;
+	uint64_t words[] = { CAPTURE_HEAD(0, class, 1), 0x901 };
+	uint64_t id;
+
+	(void)state;
+	meet(0x300);
+	made.functions[0] = (struct made_function){
+		.word = 0x900, .at = CODE_CAPTURE_WORDS, .base = CODE_AT + 0x300, .bytes = 0x100, .name = "itself"
+	};
+	made.functions[1] = (struct made_function){
+		.word = 0x901, .at = CODE_CAPTURE_WORDS, .base = CODE_AT + 0x340, .bytes = 0x100, .name = "another"
+	};
+	for (int i = 0; i < 2; i++) {
+		capture_cnt = 0;
+		assert_int_equal(name(&prologue, 1, made.now_ns, true), 1);
+		assert_true(frames[0] == prologue);
+		captures = words;
+		capture_cnt = ARRAY_LEN(words);
+		assert_int_equal(name(&user, 1, made.now_ns, true), 1);
+		assert_int_equal((uint32_t)frames[0], i ? 0x50 : 0x10);
+		words[1] = 0x900;
+	}
+	id = frames[0] & ~0xffffffffull;
+	capture_cnt = 0;
+	assert_int_equal(name(&prologue, 1, made.now_ns, true), 1);
+	assert_true(frames[0] == (id | 5));
+}
+
 static void heads_and_words_go_together(void **state)
 {
 	const uint32_t class = code_of_process()->classes[0];
@@ -444,6 +477,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_tokens_are_not_looked_at_each_time, begin, made_end),
 		cmocka_unit_test_setup_teardown(unmapped_code_has_its_last_samples, begin, made_end),
 		cmocka_unit_test_setup_teardown(captured_words_tell_functions, begin, made_end),
+		cmocka_unit_test_setup_teardown(a_prologue_has_the_name_that_a_frame_told, begin, made_end),
 		cmocka_unit_test_setup_teardown(functions_go_when_the_sample_is_done, begin, made_end),
 		cmocka_unit_test_setup_teardown(places_beyond_the_function_are_not_known, begin, made_end),
 		cmocka_unit_test_setup_teardown(heads_and_words_go_together, begin, made_end),
