@@ -216,7 +216,7 @@ async def main(kind, seconds, pid, url, grpc, token, ca):
     tasks.append(asyncio.create_task(honest(server, seen)))
     end = time.monotonic() + float(seconds)
     while time.monotonic() < end:
-        memory.append(sum((await asyncio.to_thread(family_pss_mb, int(pid))).values()))
+        memory.append(sum((await asyncio.to_thread(family_pss_mb, int(pid), True)).values()))
         await asyncio.sleep(1)
     failed = [t for t in tasks if t.done()]
     for t in tasks:

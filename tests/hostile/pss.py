@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Memory of a process of hearth's and all below it: pss.py PID SECONDS. The sum of their PSS, without the pages of BPF's maps and of rings that
-are in view, each quarter of a second; prints the least, the most and the last, in MB, and the processes that had most in it."""
+are in view, of programs and of libraries, each quarter of a second; prints the least, the most and the last, in MB, and the processes that had most in it."""
 import os
 import sys
 import time
@@ -14,7 +14,7 @@ end = time.monotonic() + seconds
 seen = []
 most = {}
 while True:
-    now = family_pss_mb(pid)
+    now = family_pss_mb(pid, without_code=True)
     seen.append(sum(now.values()))
     if seen[-1] == max(seen):
         most = now

@@ -101,18 +101,20 @@ def family(pid):
     return [pid] + [p for c in children(pid) for p in family(c)]
 
 
-def family_pss_mb(pid):
+def family_pss_mb(pid, without_code=False):
     """Of a process of hearth's and all below it, by name: their shares of memory, without the pages of BPF's maps and of rings, which are
-    the kernel's."""
+    the kernel's; and without those of programs and libraries, whose share is another one whenever somebody else begins to use them or ends."""
     total = {}
     for p in family(pid):
         name = ""
         with contextlib.suppress(OSError):
             comm = read(f"/proc/{p}/comm").strip()
-            for line in read(f"/proc/{p}/smaps").splitlines():
+            smaps = read(f"/proc/{p}/smaps")
+            code = set(re.findall(r"^[0-9a-f]+-[0-9a-f]+ r-x.*?(/.*)$", smaps, re.M)) if without_code else ()
+            for line in smaps.splitlines():
                 if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
                     name = line
-                elif line.startswith("Pss:") and "bpf-map" not in name and "perf_event" not in name:
+                elif line.startswith("Pss:") and not ("bpf-map" in name or "perf_event" in name or name[name.find("/") :] in code):
                     total[comm] = total.get(comm, 0) + int(line.split()[1]) / 1024
     return total
 

@@ -24,6 +24,7 @@ enum {
 	MAX_PROBES = 64,
 	BUCKET_SLOTS = 4,
 	PAGE_BYTES = 4096,
+	MAX_INSN_BYTES = 15,
 	RANGE_SHIFT = 31,
 };
 
@@ -118,7 +119,7 @@ static int block_of_method(struct code_memory *m, const struct dotnet_section *s
 
 static int block_in_heap(struct code_memory *m, const struct dotnet_section *section, uint64_t pc, struct code_block *ret)
 {
-	uint64_t start, header;
+	uint64_t start, end, header;
 	struct heap h;
 
 	if (code_read(m, section->heap + 16, &h, sizeof(h)))
@@ -131,7 +132,10 @@ static int block_in_heap(struct code_memory *m, const struct dotnet_section *sec
 	header = code_read_u64(m, start - 8);
 	if (header >= STUB_KINDS)
 		return block_of_method(m, section, start, header, pc, ret);
-	return pc - start < PAGE_BYTES ? make_stub(m, start, (pc | 31) + 1, ret) : -ENOENT;
+	end = ((pc + MAX_INSN_BYTES) | 31) + 1; /* the whole instruction is in it */
+	if (h.end > pc && h.end < end)
+		end = h.end;
+	return pc - start < PAGE_BYTES ? make_stub(m, start, end < section->end ? end : section->end, ret) : -ENOENT;
 }
 
 /* --- images --- */

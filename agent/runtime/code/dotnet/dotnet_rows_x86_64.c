@@ -36,7 +36,7 @@ enum {
 	HEAD_BYTES = 4,
 	MAX_FRAME_BYTES = 1 << 27,
 	MAX_STUBS = 256,
-	MAX_STUB_BYTES = 4096
+	MAX_STUB_BYTES = 4096 + 64, /* of those in a heap up to an address, and its instruction */
 };
 
 static const uint8_t saved_of[CODE_REGS] = { [RBX] = SAVED_RBX + 1, [RBP] = SAVED_FP + 1, [R12] = SAVED_R12 + 1,
