@@ -422,7 +422,7 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 
 	if (!piece && f->is_kernels && !code_piece_find(range, va)) /* what has gone was just buried: is it there again? */
 		piece = code_piece_read(range, va);
-	then = piece ? code_piece_then(range, piece, f->time_ns) : CODE_UNSEEN;
+	then = piece ? code_piece_then(range, piece, va, f->time_ns) : CODE_UNSEEN;
 	*is_stale |= then == CODE_ANOTHER || (f->is_kernels && then == CODE_UNSEEN);
 	if (then == CODE_ANOTHER)
 		piece = NULL;

@@ -281,6 +281,11 @@ void code_settle(struct process *p)
 		code_bury((struct code_process *)p->as->code, p);
 }
 
+static uint32_t first_row_behind(const struct code_piece *piece, uint64_t va)
+{
+	return search_first(at, piece->row_cnt, piece->rows[at].start > va);
+}
+
 /* Was @piece there at @time_ns, and went since? */
 static bool went_since(const struct code_piece *piece, uint64_t time_ns)
 {
@@ -299,14 +304,22 @@ struct code_piece *code_piece_known(struct code_range_state *range, uint64_t va,
 	return piece;
 }
 
-/* Is the code of both walked and named alike? */
-static bool are_alike(const struct code_piece *a, const struct code_piece *b)
+/* The rule at @va of @piece; UINT32_MAX: it has none there. */
+static uint32_t rule_in(const struct code_piece *piece, uint64_t va)
 {
-	return a->start == b->start && a->end == b->end && a->thing.names == b->thing.names && a->row_cnt == b->row_cnt &&
-	       !memcmp(a->rows, b->rows, a->row_cnt * sizeof(*a->rows));
+	uint32_t i = first_row_behind(piece, va);
+
+	return i ? piece->rows[i - 1].rule : UINT32_MAX;
 }
 
-enum code_then code_piece_then(const struct code_range_state *range, const struct code_piece *piece, uint64_t time_ns)
+/* Is the code of both at @va walked and named alike? */
+static bool are_alike(const struct code_piece *a, const struct code_piece *b, uint64_t va)
+{
+	return a->start == b->start && a->thing.names == b->thing.names && rule_in(a, va) == rule_in(b, va);
+}
+
+enum code_then code_piece_then(const struct code_range_state *range, const struct code_piece *piece, uint64_t va,
+			       uint64_t time_ns)
 {
 	enum code_then then = CODE_UNSEEN;
 
@@ -317,7 +330,9 @@ enum code_then code_piece_then(const struct code_range_state *range, const struc
 
 		if (gone->gone_ns <= time_ns || gone->start >= piece->end || gone->end <= piece->start)
 			continue;
-		if (!are_alike(gone, piece))
+		if (gone->start == piece->start && gone->end <= va) /* it has grown since, as stubs come one by one */
+			continue;
+		if (!are_alike(gone, piece, va))
 			return CODE_ANOTHER;
 		if (gone->thing.born_ns <= time_ns)
 			then = CODE_ITS_LIKE;
@@ -335,11 +350,6 @@ static struct row row_at(const struct code_spaces *cs, const struct code_piece *
 	row.start = piece->rows[i].start;
 	row.end = i + 1 < piece->row_cnt ? piece->rows[i + 1].start : piece->end;
 	return row;
-}
-
-static uint32_t first_row_behind(const struct code_piece *piece, uint64_t va)
-{
-	return search_first(at, piece->row_cnt, piece->rows[at].start > va);
 }
 
 /* The piece at @va at @time_ns, read if it is not known. */

@@ -141,12 +141,13 @@ struct code_piece *code_piece_find(const struct code_range_state *range, uint64_
 struct code_piece *code_piece_known(struct code_range_state *range, uint64_t va, uint64_t time_ns);
 
 /*
- * What may a sample of @time_ns have had in the place of @piece? It itself; a piece that went since and was just the same,
- * as code is when only the objects that tell of it moved; one that nobody knows of, as @piece was read later; or another one
- * that went since.
+ * What may a sample of @time_ns have had at offset @va, where @piece is now? It itself; a piece that went since and was just
+ * the same there, as code is when only the objects that tell of it moved; one that nobody knows of, as @piece was read
+ * later; or another one that went since.
  */
 enum code_then { CODE_ITSELF, CODE_ITS_LIKE, CODE_UNSEEN, CODE_ANOTHER };
-enum code_then code_piece_then(const struct code_range_state *range, const struct code_piece *piece, uint64_t time_ns);
+enum code_then code_piece_then(const struct code_range_state *range, const struct code_piece *piece, uint64_t va,
+			       uint64_t time_ns);
 
 /* Reads the piece at offset @va, where none is known. NULL: there is none, or it cannot be read. */
 struct code_piece *code_piece_read(struct code_range_state *range, uint64_t va);

@@ -289,13 +289,11 @@ static int fill_rows(const struct code_block *b, struct row *rows, size_t count,
 	return 0;
 }
 
-/* Stubs end in a jump, and have no frame, but the few above. Before .NET 8 data stand between them, so that they cannot be
- * read one behind the other. */
-static int stub_rows(const struct dotnet *s, struct code_memory *m, const struct code_block *b, struct row **ret,
-		     size_t *count_ret)
+/* Stubs end in a jump, and have no frame, but the few above. Data stand between them (before .NET 8 everywhere, later where
+ * dictionaries are looked up), so that they cannot be read one behind the other. */
+static int stub_rows(struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret)
 {
-	bool has_data = dotnet_layout_of(s)->has_list;
-	const struct code_made made = { .never_returns = never_returns, .rest = has_data ? NULL : &code_state_entry };
+	const struct code_made made = { .never_returns = never_returns };
 	struct code_function f = { .start = b->start, .end = b->end, .is_all_its = true };
 	size_t len = b->end - b->start, count = 0;
 	uint8_t code[MAX_STUB_BYTES];
@@ -309,7 +307,7 @@ static int stub_rows(const struct dotnet *s, struct code_memory *m, const struct
 		if (does_push(code + i, len - i))
 			entries[count++] = (struct code_entry){ b->start + i, code_state_entry };
 	error = code_flow_made_rows(&f, entries, count, &made, ret, count_ret);
-	return error || !has_data ? error : fill_rows(b, *ret, *count_ret, ret, count_ret);
+	return error ? error : fill_rows(b, *ret, *count_ret, ret, count_ret);
 }
 
 int dotnet_rows(void *state, struct code_memory *m, const struct code_block *b, struct row **ret, size_t *count_ret)
@@ -318,8 +316,9 @@ int dotnet_rows(void *state, struct code_memory *m, const struct code_block *b, 
 	struct frame f = { 0 };
 	int error;
 
+	(void)state;
 	if (b->kind == DOTNET_STUB)
-		return stub_rows(state, m, b, ret, count_ret);
+		return stub_rows(m, b, ret, count_ret);
 	if (b->start >= b->end || b->end - b->start > CODE_BLOCK_MAX_BYTES)
 		return -EBADMSG;
 	code = malloc(b->end - b->start);

@@ -169,7 +169,7 @@ static enum code_then then_at(uint64_t va, uint64_t time_ns)
 {
 	const struct code_range_state *range = code_range_of(file);
 
-	return code_piece_then(range, code_piece_find(range, va), time_ns);
+	return code_piece_then(range, code_piece_find(range, va), va, time_ns);
 }
 
 static void pieces_that_have_gone_leave_all_caches(void **state)
@@ -209,6 +209,26 @@ static void pieces_that_have_gone_leave_all_caches(void **state)
 	assert_int_equal(then_at(0x300, made.now_ns - 1), CODE_ITSELF);
 	assert_int_equal(row_at(0x300, 0x200, 0x900, 24), 0);
 	assert_int_equal(made.calls[CODE_OP_BLOCK], 3);
+}
+
+/* A block of stubs is known up to an address that was asked for, and found longer later: at the addresses that it had before
+ * it is what it was. */
+static void a_piece_that_has_grown_is_what_it_was(void **state)
+{
+	const uint64_t first_ns = made.now_ns;
+
+	(void)state;
+	made.blocks[1].start = made.blocks[1].end; /* room */
+	assert_int_equal(row_at(0x115, 0x110, 0x130, 8), 0);
+	made.now_ns += 1000;
+	made.blocks[0].end += 0x40;
+	made.blocks[0].rows[1] = row_of(0x120, 0x130, 32); /* not all of it */
+	assert_int_equal(row_at(made.blocks[0].end - CODE_AT - 8, 0, 0, 0), 1);
+	assert_int_equal(then_at(0x118, made.now_ns), CODE_ITSELF);
+	assert_int_equal(then_at(0x118, first_ns), CODE_ITS_LIKE);
+	assert_int_equal(then_at(0x12c, first_ns), CODE_ANOTHER);
+	assert_int_equal(then_at(made.blocks[0].end - CODE_AT - 8, first_ns), CODE_UNSEEN);
+	assert_int_equal(then_at(0x118, first_ns - 1), CODE_UNSEEN);
 }
 
 /* A piece that overlaps others shows that these have gone. */
@@ -388,6 +408,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(blocks_have_all_rows_that_touch_them, begin, made_end),
 		cmocka_unit_test_setup_teardown(pieces_that_have_gone_leave_all_caches, begin, made_end),
 		cmocka_unit_test_setup_teardown(a_piece_takes_the_place_of_others, begin, made_end),
+		cmocka_unit_test_setup_teardown(a_piece_that_has_grown_is_what_it_was, begin, made_end),
 		cmocka_unit_test_setup_teardown(blocks_of_a_piece_end_with_it, begin, made_end),
 		cmocka_unit_test_setup_teardown(graves_are_kept_for_a_while, begin, made_end),
 		cmocka_unit_test_setup_teardown(a_piece_may_be_like_the_one_before, begin, made_end),

@@ -52,7 +52,7 @@ static void second_pieces_are_not_for_older_samples(void **state)
 	made.blocks[0].name = "h";
 	made.now_ns += 100;
 	born = made.now_ns;
-	assert_int_equal(code_piece_then(code_range_of(file), meet(0x180), born - 1), CODE_ANOTHER);
+	assert_int_equal(code_piece_then(code_range_of(file), meet(0x180), 0x180, born - 1), CODE_ANOTHER);
 	made.now_ns += 100;
 	assert_int_equal(name(user, 2, born - 1, false), 1);
 	assert_int_equal(walk_end, END_STALE);

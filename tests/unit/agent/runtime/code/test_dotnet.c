@@ -520,9 +520,11 @@ static void rows_of_stubs(void **state)
 /* A stub of a heap is known up to the address that is asked for: the instruction there is whole. */
 static void rows_of_a_stub_in_a_heap(void **state)
 {
-	enum { BEGIN = HEAP + 0x2800, BORDER = BEGIN + 32 };
+	enum { BEGIN = HEAP + 0x2800, BORDER = BEGIN + 32, LOOKUP = BORDER + 13 };
 	static const uint8_t head[] = { 0x52, 0x49, 0xba, 1, 2, 3, 4, 5, 6, 7, 8 }, /* push rdx; mov r10, ... */
-		tail[] = { 0x48, 0x8b, 0x40, 0x10, 0x5a, 0xff, 0xe0 }; /* mov rax, [rax + 16]; pop rdx; jmp rax */
+		tail[] = { 0x48, 0x8b, 0x40, 0x10, 0x5a, 0xff, 0xe0 }, /* mov rax, [rax + 16]; pop rdx; jmp rax */
+		lookup[] = { 0x50, 0x21, 0x1f, 0xf1, 0x71, 0x7f, 0, 0, /* data */
+			     0x48, 0x8b, 0x47, 0x30 };		       /* mov rax, [rdi + 48] */
 	AUTO_FREE struct row *rows = NULL;
 	const struct row *row;
 	struct code_block b;
@@ -532,11 +534,15 @@ static void rows_of_a_stub_in_a_heap(void **state)
 	memset(bytes + BEGIN, 0x90, 64);
 	memcpy(bytes + BEGIN, head, sizeof(head));
 	memcpy(bytes + BORDER - 2, tail, sizeof(tail));
+	memcpy(bytes + LOOKUP - 8, lookup, sizeof(lookup));
 	assert_int_equal(block_at(BORDER - 2, &b), 0);
 	assert_int_equal(code_dotnet.rows(&dotnet, &memory, &b, &rows, &count), 0);
 	row = row_of(rows, count, BASE + BORDER - 2);
 	assert_non_null(row);
 	assert_int_equal(row->cfa_off, 16);
+	row = row_of(rows, count, BASE + LOOKUP); /* behind data, a byte of which is a push */
+	assert_non_null(row);
+	assert_int_equal(row->cfa_off, 8);
 }
 
 static void all_is_as_written(void **state)
