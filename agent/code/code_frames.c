@@ -381,11 +381,10 @@ static const struct code_known_function *captured(struct framing *f, struct code
  * prologue, where no frame stands yet, has the name as well. */
 static void adopt_names(struct code_piece *piece, uint64_t start, const struct code_known_function *function)
 {
-	if (piece->thing.names || !function->thing.names || function->word != CODE_CAPTURE_WORDS || function->shift ||
-	    function->base != start)
+	if (piece->told || piece->thing.names || !function->thing.names || function->word != CODE_CAPTURE_WORDS ||
+	    function->shift || function->base != start)
 		return;
-	object_get(function->thing.names);
-	piece->thing.names = function->thing.names;
+	piece->told = object_get(function->thing.names);
 }
 
 /* The address that the frame at @user is looked up by. */
@@ -417,6 +416,7 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 	uint64_t va = lookup_addr(user) - m->bias, words[CODE_CAPTURE_WORDS + 1], frame = 0;
 	struct code_piece *piece = code_piece_known(range, va, f->time_ns);
 	const struct code_known_function *function = NULL;
+	const struct object *names;
 	enum code_then then;
 	uint32_t class;
 
@@ -432,8 +432,9 @@ static uint64_t frame_of(struct framing *f, const struct mapping *m, uint32_t i,
 		adopt_names(piece, piece->start + m->bias, function);
 	if (function)
 		frame = function_frame(function, words);
-	if (!frame && piece && piece->thing.names)
-		frame = FRAME_OF_SCRIPT(piece->thing.names->id, (va - piece->start) | (is_return ? CODE_PLACE_RETURN : 0));
+	names = !piece ? NULL : piece->thing.names ? piece->thing.names : piece->told;
+	if (!frame && names)
+		frame = FRAME_OF_SCRIPT(names->id, (va - piece->start) | (is_return ? CODE_PLACE_RETURN : 0));
 	metric_add(f->cs->unknown, !frame);
 	return frame ? frame : user;
 }

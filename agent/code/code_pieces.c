@@ -37,6 +37,7 @@ static void piece_free(struct code_range_state *range, struct code_piece *piece)
 	struct code_spaces *cs = range->process->all;
 
 	code_thing_fini(range->process, &piece->thing);
+	object_put(piece->told);
 	cs->bytes -= sizeof(*piece) + piece->row_cnt * sizeof(*piece->rows);
 	cs->piece_cnt--;
 	free(piece);

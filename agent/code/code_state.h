@@ -31,6 +31,7 @@ struct code_piece_row {
 struct code_piece {
 	struct code_thing thing;
 	uint64_t gone_ns;    /* when it was found to have gone; 0: it is there */
+	struct object *told; /* names that a frame's words told, where the piece does not tell its own; owned */
 	bool is_out;	     /* the kernel has no rows of it: it has gone, or is idle */
 	uint32_t start, end; /* offsets in the file */
 	uint32_t row_cnt;

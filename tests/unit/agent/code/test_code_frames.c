@@ -391,6 +391,12 @@ static void a_prologue_has_the_name_that_a_frame_told(void **state)
 	capture_cnt = 0;
 	assert_int_equal(name(&prologue, 1, made.now_ns, true), 1);
 	assert_true(frames[0] == (id | 5));
+
+	const uint64_t told_ns = made.now_ns; /* the same code, though its tokens changed since: its frames are not stale */
+	made.now_ns += 100;
+	made.words[1].value = made.blocks[2].value = 6;
+	assert_int_equal(name(&prologue, 1, told_ns + 50, true), 1);
+	assert_int_equal(walk_end, END_ROOT);
 }
 
 static void heads_and_words_go_together(void **state)
