@@ -62,12 +62,11 @@ struct record {
  * addresses. User addresses never use it. */
 #define FRAME_EXACT (1ull << 63)
 
-/* How a user walk ended. X(name, text, whether there was a user stack to walk). The last four are misses: user space walks
- * again. */
+/* How a user walk ended. X(name, text, whether there was a user stack). The last four are misses: user space walks again. */
 #define WALK_ENDS(X)                                                                                                  \
 	X(NONE, "no user part", 0)	 /* kernel thread, io worker */                                               \
 	X(ROOT, "root", 1)		 /* reached the outermost frame */                                            \
-	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES */                                                        \
+	X(DEPTH, "depth", 1)		 /* MAX_USER_FRAMES, or MAX_WALKED_FRAMES */                                  \
 	X(NO_RULE, "no rule", 1)	 /* code that no table covers */                                              \
 	X(NO_MAPPING, "no mapping", 1)	 /* pc outside executable memory */                                           \
 	X(BAD_MEMORY, "unreadable", 1)	 /* stack memory not readable */                                              \
@@ -532,7 +531,8 @@ struct comm_automaton {
 	X(OBJECT_UNREADABLE, "objects of functions that could not be read")                     \
 	X(CAPTURES, "samples whose captured words had no room")                                 \
 	X(LABELS_CUT, "samples with labels that were left out, or cut short")                   \
-	X(CONTEXT_UNREADABLE, "samples whose labels or context could not be read")
+	X(CONTEXT_UNREADABLE, "samples whose labels or context could not be read")              \
+	X(FOLDED, "frames of deep recursion passed over by the kernel's walks")
 
 #define X(name, text) COUNTER_##name,
 enum bpf_counter { BPF_COUNTERS(X) COUNTER_MAX };

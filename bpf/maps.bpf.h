@@ -7,6 +7,7 @@
 #ifndef HEARTH_BPF_MAPS_H
 #define HEARTH_BPF_MAPS_H
 
+#include "bpf/deep.h"
 #include "bpf/event.h"
 #include "bpf/unwind_state.h"
 
@@ -146,6 +147,7 @@ struct walk {
 	__u64 next_return;	 /* ... and of the one that the walk has come to */
 	__u32 capture_cnt;	 /* words in scratch->captures */
 	__u32 memo_at, memo_put; /* where in scratch->memo the last walk's next frame stands, and where this one's goes */
+	struct deep deep;
 };
 
 /* A frame of a walk: the address its row was looked up for, its sp, the row. */

@@ -305,10 +305,10 @@ static __always_inline void take_by_loop(struct bpf_perf_event_data *ctx, struct
 		if (scratch->walk.asid) {
 			memo_begin(&scratch->walk, scratch);
 			if (scratch->walk.chain_cnt) {
-				bpf_loop(MAX_USER_FRAMES + 1, walk_noting_sps, &loop, 0);
+				bpf_loop(MAX_WALKED_FRAMES, walk_noting_sps, &loop, 0);
 				barrier(); /* the kernel inlines a call with one callback alone */
 			} else {
-				bpf_loop(MAX_USER_FRAMES + 1, walk_callback, &loop, 0);
+				bpf_loop(MAX_WALKED_FRAMES, walk_callback, &loop, 0);
 			}
 			memo_end(&scratch->walk, scratch);
 		} else {

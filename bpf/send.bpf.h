@@ -503,6 +503,7 @@ static __always_inline void finish_sample(struct cpu_state *state, struct scratc
 	sample->end = end;
 	sample->chunk_cnt = 0;
 	state->counters[COUNTER_TORN] += walk->torn;
+	state->counters[COUNTER_FOLDED] += walk->deep.folded;
 	if (miss) { /* first, as verifiers would follow it for each number of words */
 		if (loop_form)
 			send_stacks_alone(state, scratch);

@@ -371,11 +371,30 @@ __noinline int capture_alone(struct walk *walk, struct scratch *scratch, __u32 c
 	return capture(walk, scratch, class, true);
 }
 
-/* Walks one frame: records it, then steps to its caller. Returns 1 when the walk is over. */
-static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch, bool loop_form)
+/* Is the frame at @pc passed over? */
+static __always_inline bool is_folded(struct walk *walk, __u64 pc)
 {
-	struct unwind_memory memory = { walk, scratch, loop_form };
-	__u64 pc = walk->state.pc, row = 0;
+	__u32 dropped;
+
+	if (!deep_folds(&walk->deep, pc, walk->state.exact, walk->user_cnt, &dropped))
+		return false;
+	walk->user_cnt -= dropped;
+	walk->memo_put -= dropped; /* one entry each, as their row is kept */
+	return true;
+}
+
+/* Need frames of @row no place in a deep stack? */
+static __always_inline bool may_fold(const struct walk *walk, __u64 row)
+{
+	__u32 rule = ROW_RULE(row);
+
+	return !walk->chain_cnt && !walk->state.exact &&
+	       (rule == RULE_CFA || rule == RULE_DEREF || rule == RULE_FP || (rule == RULE_FRAME && !ROW_FP(row)));
+}
+
+/* Puts the frame at @pc into the sample, and its row into *@row. Returns 1 when the walk is over. */
+static __always_inline int put_frame(struct walk *walk, struct scratch *scratch, __u64 pc, __u64 *row, bool loop_form)
+{
 	__u32 end;
 
 	if (walk->user_cnt >= MAX_USER_FRAMES)
@@ -389,23 +408,36 @@ static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch
 	if (pc >> CPU_USER_BITS) {
 		if (!CPU_HAS_VSYSCALL || pc >> 12 != VSYSCALL_PAGE)
 			return unwind_stop(&walk->state, END_NO_MAPPING);
-		row = ROW_VSYSCALL;
+		*row = ROW_VSYSCALL;
 	} else {
-		end = find_again(walk, scratch, pc - !walk->state.exact, &row, loop_form);
+		end = find_again(walk, scratch, pc - !walk->state.exact, row, loop_form);
 		if (end)
 			return unwind_stop(&walk->state, end);
 	}
-	if (row == ROW_IN_VM_FRAME)
+	if (*row == ROW_IN_VM_FRAME)
 		walk->user_cnt--;
 	/* Nobody called a signal's trampoline: the return address is its own address, not one behind a call. */
-	if (ROW_RULE(row) == RULE_SIGNAL)
+	if (ROW_RULE(*row) == RULE_SIGNAL)
 		scratch->words[word_index(walk->user_at + walk->user_cnt - 1)] = pc | FRAME_EXACT;
-	if (ROW_RULE(row) == RULE_FRAME && ROW_FP(row)) {
+	if (ROW_RULE(*row) == RULE_FRAME && ROW_FP(*row)) {
 		if (loop_form)
-			capture_alone(walk, scratch, ROW_FP(row));
+			capture_alone(walk, scratch, ROW_FP(*row));
 		else
-			capture(walk, scratch, ROW_FP(row), false);
+			capture(walk, scratch, ROW_FP(*row), false);
 	}
+	if (loop_form)
+		deep_note(&walk->deep, pc, *row, may_fold(walk, *row), walk->user_cnt);
+	return 0;
+}
+
+/* Walks one frame: records it, then steps to its caller. Returns 1 when the walk is over. */
+static __always_inline int walk_frame(struct walk *walk, struct scratch *scratch, bool loop_form)
+{
+	struct unwind_memory memory = { walk, scratch, loop_form };
+	__u64 pc = walk->state.pc, row = loop_form ? walk->deep.row : 0;
+
+	if (!(loop_form && is_folded(walk, pc)) && put_frame(walk, scratch, pc, &row, loop_form))
+		return 1;
 	return unwind_step(&walk->state, row, &memory);
 }
 

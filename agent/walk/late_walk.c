@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "bpf/deep.h"
 
 enum {
 	MAX_WRONG_GUESSES = 3,
@@ -52,6 +53,7 @@ struct walk {
 	uint64_t now_ns;
 	bool reread;	   /* the mappings were read again for this sample already */
 	bool was_followed; /* the rule that led to this frame came from instructions or frame pointers */
+	struct deep deep;
 };
 
 int late_new(struct processes *processes, struct files *files, struct code_spaces *code, struct sampler *sampler,
@@ -487,24 +489,50 @@ static int step(struct walk *w, enum walk_end *end)
 	return step_row(w, m->file, va, row, end);
 }
 
+/* Adds the frame at regs, if it has a place, and goes to its caller. 0, or 1 with @end set. */
+static int walk_frame(struct walk *w, uint32_t met, enum walk_end *end)
+{
+	struct late_result *result = &w->late->result;
+	const uint64_t pc = w->regs.value[REG_PC];
+	const uint32_t captures = result->capture_cnt;
+	const bool is_exact = w->regs.is_exact;
+	uint32_t dropped;
+	const bool is_new = !deep_folds(&w->deep, pc, is_exact, result->count, &dropped);
+	int ended;
+
+	result->count -= dropped;
+	if (is_new && result->count == MAX_USER_FRAMES) {
+		*end = END_DEPTH;
+		return 1;
+	}
+	if (is_new) {
+		result->sps[result->count] = w->regs.known & REG_BIT(REG_SP) ? w->regs.value[REG_SP] : UINT64_MAX;
+		result->frames[result->count++] = pc | (is_exact ? FRAME_EXACT : 0);
+	}
+	cache_fill_begin(w->late->fill, w->now_ns,
+			 result->count < met ? UINT64_MAX : (result->count == met ? REFILL_MS : KEPT_MS) * NSEC_PER_MSEC);
+	ended = step(w, end);
+	if (is_new)
+		deep_note(&w->deep, pc, 0, !is_exact && !w->sample->chain_cnt && result->capture_cnt == captures,
+			  result->count);
+	return ended;
+}
+
 /* Walks from the frame at regs, which is added first, to where the walk ends. */
 static void walk_on(struct walk *w)
 {
 	struct late_result *result = &w->late->result;
-	uint32_t met = w->sample->user_cnt; /* frames, the last where the kernel missed */
+	const uint32_t met = w->sample->user_cnt; /* frames, the last where the kernel missed */
+	uint32_t i;
 
-	result->end = END_DEPTH;
-	while (result->count < MAX_USER_FRAMES) {
+	for (i = 0; i < MAX_WALKED_FRAMES; i++) {
 		w->regs.value[REG_PC] = sample_put_back(w->sample, w->regs.value[REG_PC], w->regs.value[REG_SP]);
 		(void)enter_vm_frame(w, false);
-		result->sps[result->count] = w->regs.known & REG_BIT(REG_SP) ? w->regs.value[REG_SP] : UINT64_MAX;
-		result->frames[result->count++] = w->regs.value[REG_PC] | (w->regs.is_exact ? FRAME_EXACT : 0);
-		cache_fill_begin(w->late->fill, w->now_ns,
-				 result->count < met ? UINT64_MAX
-						     : (result->count == met ? REFILL_MS : KEPT_MS) * NSEC_PER_MSEC);
-		if (step(w, &result->end))
+		if (walk_frame(w, met, &result->end))
 			break;
 	}
+	if (i == MAX_WALKED_FRAMES)
+		result->end = END_DEPTH;
 	if (result->end == END_BAD_MEMORY && w->sample->record->flags & (SAMPLE_CUT | SAMPLE_LIMITED))
 		result->end = END_COPY_LIMIT;
 }

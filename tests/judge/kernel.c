@@ -284,8 +284,8 @@ void kernel_sample(struct memory *m, const struct kernel_thread *thread, bool is
 	s->walk.state.exact = 1;
 	s->walk.state.end = END_DEPTH;
 	memo_begin(&s->walk, s);
-	while (!walk_frame(&s->walk, s, !thread->by_tail_calls))
-		;
+	for (uint32_t i = 0; i < MAX_WALKED_FRAMES && !walk_frame(&s->walk, s, !thread->by_tail_calls);)
+		i++;
 	memo_end(&s->walk, s);
 	if (is_miss)
 		s->walk.state.end = END_USER_RULE;

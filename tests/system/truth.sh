@@ -28,7 +28,7 @@ for file in "$TRUTH"/*; do
 	name=$(basename "$file")
 	case $name in
 	lib* | bench*) continue ;;
-	recurse1500) continue ;; # deeper than hearth walks
+	turns1500) continue ;; # deeper than hearth walks
 	esac
 	[ -f "$file" ] || continue
 	[ $# = 0 ] || [[ " $* " = *" $name "* ]] || continue

@@ -33,8 +33,8 @@ rust="-O -C debuginfo=0 --edition 2021 --crate-name rust_chain --target aarch64-
 	build c_chain_O0 c_chain.c $cc -O0 -g0
 	build c_chain_pac c_chain.c $cc $nofp $pac
 	build c_chain_bare c_chain.c $cc $nofp -fno-asynchronous-unwind-tables # no table covers it
-	build recurse400 recurse.c $cc $nofp -DDEPTH=400
-	build recurse1000_pac recurse.c $cc $nofp $pac -DDEPTH=1000
+	build recurse400 recurse.c $cc $nofp -I../.. -DDEPTH=400
+	build recurse950_pac recurse.c $cc $nofp -I../.. $pac -DDEPTH=950
 	build deepstack deepstack.c $cc $nofp
 	build asm_chain asm_chain_arm64.c $cc $nofp
 	build signal_chain signal_chain_arm64.c $cc $nofp

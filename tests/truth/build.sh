@@ -26,9 +26,10 @@ nofp="-O2 -g0 -fomit-frame-pointer"
 			build ${name}_fp c_chain.c $cc -O2 -g0 -fno-omit-frame-pointer $options
 		done
 	done
-	build recurse400 recurse.c $cc $nofp -DDEPTH=400
-	build recurse1000 recurse.c $cc $nofp -DDEPTH=1000
-	build recurse1500 recurse.c $cc $nofp -DDEPTH=1500 # deeper than hearth walks
+	build recurse400 recurse.c $cc $nofp -I../.. -DDEPTH=400
+	build recurse950 recurse.c $cc $nofp -I../.. -DDEPTH=950
+	build recurse1500 recurse.c $cc $nofp -I../.. -DDEPTH=1500
+	build turns1500 recurse.c $cc $nofp -I../.. -DDEPTH=1500 -DIN_TURNS # deeper than hearth walks
 	build short short.c $cc $nofp
 	build deepstack deepstack.c $cc $nofp
 	build sparsestack deepstack.c $cc $nofp -DSPARSE

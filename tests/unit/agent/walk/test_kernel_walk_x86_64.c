@@ -10,13 +10,14 @@
 
 #include "agent/samples/reorder.h"
 #include "base/cleanup.h"
+#include "bpf/deep.h"
 #include "tests/judge/kernel.c"
 #include "tests/unit/descriptors.h"
 
 enum {
 	PAGE = 4096,
 	STACK = 0x200000,
-	STACK_BYTES = 4 * PAGE,
+	STACK_BYTES = 64 * PAGE,
 	FILE_ID = 7,
 	CODE = 0x45000000, /* of the mapping */
 	BIAS = 0x44000000,
@@ -273,20 +274,60 @@ static void test_high_addresses(void **state)
 	assert_int_equal(walked.end, END_MISS_MAPPING);
 }
 
-/* A stack of returns into one function: as many frames as a sample has. */
+/* A stack of @frames frames, the leaf with them, that return to @places places in turn. */
+static void walk_deep(uint32_t frames, uint32_t places)
+{
+	begin();
+	map_code(CODE, CODE + PAGE, MAPPING_ROWS, MAPPING_PAGE_SHIFT);
+	add_block(CODE, 0, CODE_BLOCK_BYTES, 0);
+	for (uint32_t i = 0; i + 1 < frames; i++)
+		m.words[i] = CODE + 0x10 + i % places;
+	walk(CODE);
+}
+
+/* As many frames as a sample has. */
 static void test_depth(void **state)
 {
 	(void)state;
 	for (uint32_t frames = MAX_USER_FRAMES - 1; frames <= MAX_USER_FRAMES + 1; frames++) {
-		begin();
-		map_code(CODE, CODE + PAGE, MAPPING_ROWS, MAPPING_PAGE_SHIFT);
-		add_block(CODE, 0, CODE_BLOCK_BYTES, 0);
-		for (uint32_t i = 0; i + 1 < frames; i++)
-			m.words[i] = CODE + 0x10;
-		walk(CODE);
+		walk_deep(frames, 2);
 		assert_int_equal(walked.count, frames < MAX_USER_FRAMES ? frames : MAX_USER_FRAMES);
 		assert_int_equal(walked.end, frames <= MAX_USER_FRAMES ? END_ROOT : END_DEPTH);
+		assert_int_equal(held.cpu.counters[COUNTER_FOLDED], 0);
 	}
+}
+
+/* Deep recursion: frames that return to the same place are passed over, and the root is reached. */
+static void test_deep_recursion(void **state)
+{
+	const uint64_t callers[] = { CODE + 0x20, CODE + 0x21, CODE + 0x20, CODE + 0x22, CODE + 0x22 };
+	const uint32_t most = MAX_WALKED_FRAMES;
+
+	(void)state;
+	for (uint32_t frames = DEEP_FRAMES; frames <= FOLD_FRAMES; frames += FOLD_FRAMES - DEEP_FRAMES) {
+		walk_deep(frames, 1);
+		assert_int_equal(walked.count, frames);
+		assert_int_equal(walked.end, END_ROOT);
+		assert_int_equal(held.cpu.counters[COUNTER_FOLDED], 0);
+	}
+	for (uint32_t frames = FOLD_FRAMES + 1; frames <= most; frames *= 2) {
+		walk_deep(frames, 1);
+		assert_int_equal(walked.count, DEEP_FRAMES);
+		assert_int_equal(walked.end, END_ROOT);
+		assert_int_equal(held.cpu.counters[COUNTER_FOLDED], frames - DEEP_FRAMES);
+	}
+	walk_deep(most, 1);
+	memcpy(&m.words[most - 8], callers, sizeof(callers));
+	m.words[most - 3] = 0;
+	walk(CODE);
+	assert_int_equal(walked.end, END_ROOT);
+	assert_int_equal(walked.count, DEEP_FRAMES + 4);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_int_equal(walked.pcs[DEEP_FRAMES + i], callers[i]);
+	assert_int_equal(walked.pcs[DEEP_FRAMES - 1], CODE + 0x10);
+	walk_deep(most + 1, 1);
+	assert_int_equal(walked.end, END_DEPTH);
+	assert_int_equal(walked.count, DEEP_FRAMES);
 }
 
 /* The stack is read a page at a time; a word that lies across two pages is read by itself. Where not even the first can be
@@ -376,7 +417,8 @@ int main(void)
 		cmocka_unit_test(test_torn),	       cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_frames),	       cmocka_unit_test(test_signal_frame),
 		cmocka_unit_test(test_high_addresses), cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_window),	       cmocka_unit_test(test_memory_of_rows),
+		cmocka_unit_test(test_deep_recursion), cmocka_unit_test(test_window),
+		cmocka_unit_test(test_memory_of_rows),
 	};
 
 	return run_group_of_descriptors(tests, NULL, NULL);

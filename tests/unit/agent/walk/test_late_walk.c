@@ -20,6 +20,7 @@
 #include "agent/walk/late_walk.h"
 #include "base/cleanup.h"
 #include "base/metrics.h"
+#include "bpf/deep.h"
 #include "tests/unit/agent/kernel_stand_in.h"
 #include "tests/unit/agent/walk/own_samples.h"
 #include "tests/unit/descriptors.h"
@@ -157,6 +158,54 @@ static void test_sigreturn(void **state)
 	assert_int_equal(result->end, END_ROOT);
 	assert_int_equal(result->frames[0], capture->regs.regs[REG_PC] | FRAME_EXACT);
 	assert_int_equal(result->frames[1], interrupted_pc | FRAME_EXACT);
+}
+
+FRAME_OF_ITS_OWN static void recurse(int depth)
+{
+	if (depth)
+		recurse(depth - 1);
+	else
+		take(capture);
+	sink++;
+}
+
+/* The number of frames of @r that stand behind its recursion, which returns to @place. */
+static uint32_t behind(const struct late_result *r, uint64_t place)
+{
+	uint32_t n = 0;
+
+	while (n < r->count && r->frames[r->count - 1 - n] != place)
+		n++;
+	return n;
+}
+
+/* Of deep recursion frames are passed over, and its callers are there. */
+static void test_deep_recursion(void **state)
+{
+	enum { SHALLOW = 100, DEEP = 1200 };
+	AUTO_FREE struct late_result *shallow = malloc(sizeof(*shallow));
+	const struct late_result *deep = NULL;
+	uint64_t place;
+	uint32_t callers;
+
+	(void)state;
+	if (!shallow)
+		abort();
+	for (int depth = SHALLOW; depth <= DEEP; depth += DEEP - SHALLOW) {
+		recurse(depth);
+		deep = late_walk(late, processes_find(processes, (uint32_t)getpid()), &capture->sample);
+		assert_int_equal(deep->end, END_ROOT);
+		if (depth == SHALLOW)
+			memcpy(shallow, deep, sizeof(*shallow));
+	}
+	place = shallow->frames[SHALLOW / 2];
+	callers = behind(shallow, place);
+	assert_in_range(callers, 5, 50);
+	assert_int_equal(behind(deep, place), callers);
+	assert_int_equal(deep->count, DEEP_FRAMES + callers);
+	assert_memory_equal(&deep->frames[DEEP_FRAMES], &shallow->frames[shallow->count - callers],
+			    callers * sizeof(*deep->frames));
+	assert_memory_equal(&deep->sps[DEEP_FRAMES], &shallow->sps[shallow->count - callers], callers * sizeof(*deep->sps));
 }
 
 static void test_exotic_frame(void **state)
@@ -472,6 +521,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_calls, make, destroy),
 		cmocka_unit_test_setup_teardown(test_signal, make, destroy),
 		cmocka_unit_test_setup_teardown(test_sigreturn, make, destroy),
+		cmocka_unit_test_setup_teardown(test_deep_recursion, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exotic_frame, make, destroy),
 		cmocka_unit_test_setup_teardown(test_exact_pc, make, destroy),
 		cmocka_unit_test_setup_teardown(test_hand_made_end, make, destroy),
