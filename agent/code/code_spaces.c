@@ -2,6 +2,7 @@
 /* Processes with a runtime, and their ranges. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ enum {
 	LAST_WAIT_MS = 2000,
 	FIRST_CODE_WAIT_MS = 250, /* ... or has not made any, and may do so at any time */
 	NEAR_BYTES = 1 << 20,	  /* ranges so near to each other are one */
+	REST_S = 10,   /* that a process is left alone after the first harm; after the next one ten times as long ... */
+	MAX_HARMS = 3, /* ... and after so many for good */
 };
 
 int code_spaces_new(struct elf_service *service, uint32_t off, struct files *files, struct objects *objects,
@@ -55,8 +58,10 @@ int code_spaces_new(struct elf_service *service, uint32_t off, struct files *fil
 	cs->checks = metrics_counter(
 		metrics, "hearth_code_checks_total", NULL,
 		"Times generated code in use by a process was looked at, to see whether it is the same.");
-	cs->hostile = metrics_counter(metrics, "hearth_code_hostile_total", NULL,
-				      "Processes whose memory made its reader crash, hang or take too much memory.");
+	cs->hostile = metrics_counter(
+		metrics, "hearth_code_hostile_total", NULL,
+		"Times that the memory of a process made its reader crash, hang or take too much memory; it is left alone "
+		"for a while then, after the third time for good.");
 	*ret = cs;
 	return 0;
 }
@@ -119,29 +124,50 @@ int code_spaces_read(struct code_spaces *cs, uint32_t number, int memory_fd, con
 	if (cs->request.failed)
 		return -ENOMEM;
 	status = elf_service_call(cs->service, &request, memory_fd, cs->request.data, cs->request.len, &cs->reply);
-	return status || code_reply_is_sound(what, cs->reply.data, cs->reply.len) ? status : -EPROTO;
+	if (status || code_reply_is_sound(what, cs->reply.data, cs->reply.len))
+		return status;
+	elf_service_distrust(cs->service);
+	return -EILSEQ;
+}
+
+/* Reading @p's memory did harm, a moment ago or too often. */
+static bool is_left_alone(const struct code_process *p)
+{
+	return p->harms && (p->harms == MAX_HARMS || clock_mono_ns() < p->rest_end_ns);
+}
+
+/* Notes that reading @p's memory ended with @status. An honest process may be read at an unlucky moment: there are further
+ * tries. */
+static void note_harm(struct code_process *p, int status)
+{
+	unsigned rest_s = REST_S;
+	char until[32] = "any more";
+
+	for (uint32_t i = 0; i < p->harms; i++)
+		rest_s *= 10;
+	if (++p->harms < MAX_HARMS)
+		snprintf(until, sizeof(until), "for %u s", rest_s);
+	p->rest_end_ns = clock_mono_ns() + rest_s * NSEC_PER_SEC;
+	metric_add(p->all->hostile, 1);
+	log_warn("process %u: reading the code that %s made in it %s, in the helper process; its functions are not shown %s",
+		 p->pid, p->runtime->path, status == -ETIMEDOUT ? "took too long" : "failed", until);
 }
 
 int code_ask(struct code_process *p, const struct code_request *what, const void *more, size_t more_bytes)
 {
-	struct code_spaces *cs = p->all;
 	const struct buf *reply;
 	int status;
 
 	if (p->memory_fd == -EBUSY && !p->has_ended) /* it let nobody look a while ago */
 		p->memory_fd = proc_open(p->pid, p->pid, "mem");
-	if (p->is_hostile || p->memory_fd < 0)
+	if (is_left_alone(p) || p->memory_fd < 0)
 		return -ENOENT;
-	status = code_spaces_read(cs, p->number, p->memory_fd, what, more, more_bytes, &reply);
+	status = code_spaces_read(p->all, p->number, p->memory_fd, what, more, more_bytes, &reply);
 	if (elf_service_is_hostile(status) && p->has_brought) { /* a file may have done the harm: another try without */
 		p->brings_nothing = true;
 		p->has_brought = false;
 	} else if (elf_service_is_hostile(status)) {
-		p->is_hostile = true;
-		metric_add(cs->hostile, 1);
-		log_warn("process %u: reading the code that %s made in it %s, in the helper process; its functions are not "
-			 "shown",
-			 p->pid, p->runtime->path, status == -ETIMEDOUT ? "took too long" : "failed");
+		note_harm(p, status);
 	}
 	return status;
 }
@@ -220,7 +246,7 @@ bool code_spaces_is_behind(const struct address_space *as)
 {
 	const struct code_process *cp = (const struct code_process *)as->code;
 
-	return cp && cp->is_behind && !cp->is_hostile;
+	return cp && cp->is_behind && !is_left_alone(cp);
 }
 
 bool code_spaces_has_code(const struct address_space *as)
@@ -436,7 +462,7 @@ static bool meet(struct code_spaces *cs, struct process *p)
 	struct code_request request;
 	uint64_t hash;
 
-	if (cp ? cp->is_hostile : !runtime)
+	if (cp ? is_left_alone(cp) : !runtime)
 		return false;
 	memory_bytes = memory_of(p->as, memory) * sizeof(*memory);
 	if (!cp && !memory_bytes && code_reader_of(runtime->file->info.runtime.code.id)->needs_memory)

@@ -69,7 +69,8 @@ struct code_process {
 	int memory_fd; /* -EBUSY: it is to be opened later; another -errno: it cannot be */
 	uint64_t bias;
 	uint64_t runtime_at;			      /* an address where @runtime is mapped */
-	bool is_hostile;			      /* reading it did harm: nothing more is read */
+	uint32_t harms;				      /* times that reading it did harm ... */
+	uint64_t rest_end_ns;			      /* ... after which nothing is read until then */
 	uint64_t ranges_ns;			      /* when ranges were asked for last */
 	uint64_t asked_memory;			      /* ... of what memory: its hash */
 	bool is_behind;				      /* there is other memory by now */

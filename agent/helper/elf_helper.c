@@ -425,6 +425,14 @@ static int helper_call(struct elf_service *service, const struct elf_request *re
 	return failures[failure].status;
 }
 
+static void helper_distrust(struct elf_service *service)
+{
+	struct helper *h = (struct helper *)service;
+
+	if (h->sock >= 0)
+		(void)end_worker(h, FAILED_NONSENSE);
+}
+
 static void helper_free(struct elf_service *service)
 {
 	struct helper *h = (struct helper *)service;
@@ -442,7 +450,7 @@ static void helper_free(struct elf_service *service)
 	free(h);
 }
 
-static const struct elf_service_ops helper_ops = { .call = helper_call, .free = helper_free };
+static const struct elf_service_ops helper_ops = { .call = helper_call, .free = helper_free, .distrust = helper_distrust };
 
 /* The first worker starts at once, so that a machine where it cannot work is known now. */
 static int start(struct helper *h, const char *name, elf_service_make_fn make)

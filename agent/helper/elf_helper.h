@@ -25,7 +25,7 @@ typedef int (*elf_service_make_fn)(struct elf_service **ret);
 int elf_helper_new(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret);
 
 /* The same for the service that reads other processes' memory (agent/helper/code_service.h), whose @make is
- * code_service_new. Replies to it are not looked at here. */
+ * code_service_new. Replies to it are not looked at here: the caller does that (elf_service_distrust). */
 int elf_helper_new_code(elf_service_make_fn make, struct metrics *metrics, struct elf_service **ret);
 
 #endif

@@ -72,6 +72,7 @@ struct elf_service_ops {
 	int (*call)(struct elf_service *s, const struct elf_request *request, int fd, const void *payload,
 		    size_t payload_bytes, struct buf *reply);
 	void (*free)(struct elf_service *s);
+	void (*distrust)(struct elf_service *s); /* NULL: the form has no process that might be taken over */
 };
 
 struct elf_service { /* the first member of the state that a form really keeps */
@@ -92,6 +93,13 @@ static inline int elf_service_call(struct elf_service *s, const struct elf_reque
 				   size_t payload_bytes, struct buf *reply)
 {
 	return s->ops->call(s, request, fd, payload, payload_bytes, reply);
+}
+
+/* The last answer made no sense to the caller: who gave it may have been taken over, and answers nothing more. */
+static inline void elf_service_distrust(struct elf_service *s)
+{
+	if (s->ops->distrust)
+		s->ops->distrust(s);
 }
 
 /* Accepts NULL. */

@@ -338,7 +338,15 @@ static void made_free(struct elf_service *s)
 	services_freed++;
 }
 
-static const struct elf_service_ops made_ops = { .call = made_call, .free = made_free };
+static int distrusted;
+
+static void made_distrust(struct elf_service *s)
+{
+	(void)s;
+	distrusted++;
+}
+
+static const struct elf_service_ops made_ops = { .call = made_call, .free = made_free, .distrust = made_distrust };
 static struct elf_service made_service = { .ops = &made_ops };
 
 /* --- a session --- */

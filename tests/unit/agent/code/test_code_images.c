@@ -116,7 +116,7 @@ static void a_file_that_does_harm_is_not_brought_again(void **state)
 	made.file = found;
 	made.on_ask = harm_on_asking;
 	assert_false(read_piece(0x10));
-	assert_false(code_of_process()->is_hostile);
+	assert_int_equal(code_of_process()->harms, 0);
 	made.on_ask = NULL;
 	made.status = 0;
 	made.need.base = IMAGE;
@@ -124,7 +124,7 @@ static void a_file_that_does_harm_is_not_brought_again(void **state)
 	assert_int_equal(made.brought, -1);
 	made.status = -EPROTO;
 	assert_false(read_piece(0x110));
-	assert_true(code_of_process()->is_hostile);
+	assert_int_equal(code_of_process()->harms, 1);
 }
 
 /* A worker that cannot keep it: there are names without lines. */

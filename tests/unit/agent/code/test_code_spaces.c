@@ -320,7 +320,7 @@ static void ranges_that_would_be_too_long_stay_apart(void **state)
 	assert_true(cp->ranges[0]->end == CODE_AT + (1ull << 32));
 }
 
-static void harm_ends_all_questions(void **state)
+static void harm_ends_all_questions_for_a_while(void **state)
 {
 	static const struct {
 		int status;
@@ -334,17 +334,42 @@ static void harm_ends_all_questions(void **state)
 		made.status = cases[i].status;
 		assert_false(code_spaces_meet(spaces, &process));
 		assert_int_equal(metric_of("hearth_code_hostile_total"), cases[i].is_hostile);
-		assert_int_equal(code_of_process()->is_hostile, cases[i].is_hostile);
+		assert_int_equal(code_of_process()->harms, cases[i].is_hostile);
 		made.status = 0;
 		wait_ms(1000);
 		assert_int_equal(code_spaces_meet(spaces, &process), !cases[i].is_hostile);
 		assert_int_equal(made.calls[CODE_OP_RANGES], cases[i].is_hostile ? 1 : 2);
+		wait_ms(10000);
+		assert_int_equal(code_spaces_meet(spaces, &process), cases[i].is_hostile);
 	}
+	assert_int_equal(distrusted, 0);
 	made_end(NULL);
 	made_begin(NULL);
 	made.cut = 1; /* an answer that makes no sense */
 	assert_false(code_spaces_meet(spaces, &process));
 	assert_int_equal(metric_of("hearth_code_hostile_total"), 1);
+	assert_int_equal(distrusted, 1);
+}
+
+/* Who does harm again rests for longer, and is not asked any more in the end. */
+static void harm_that_comes_again(void **state)
+{
+	static const uint64_t rests_ms[] = { 10000, 100000, 1000000 };
+
+	(void)state;
+	made.status = -EPROTO;
+	for (uint32_t i = 0; i < ARRAY_LEN(rests_ms); i++) {
+		assert_false(code_spaces_meet(spaces, &process));
+		assert_int_equal(made.calls[CODE_OP_RANGES], i + 1);
+		assert_int_equal(metric_of("hearth_code_hostile_total"), i + 1);
+		wait_ms(rests_ms[i] - 1000);
+		assert_false(code_spaces_meet(spaces, &process));
+		assert_int_equal(made.calls[CODE_OP_RANGES], i + 1);
+		wait_ms(2000);
+	}
+	made.status = 0;
+	assert_false(code_spaces_meet(spaces, &process));
+	assert_int_equal(made.calls[CODE_OP_RANGES], 3);
 }
 
 static void memory_that_cannot_be_opened_is_not_read(void **state)
@@ -451,7 +476,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(memory_is_told_by_pieces, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(ranges_are_whole_pages_and_join, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(ranges_that_would_be_too_long_stay_apart, made_begin, made_end),
-		cmocka_unit_test_setup_teardown(harm_ends_all_questions, made_begin, made_end),
+		cmocka_unit_test_setup_teardown(harm_ends_all_questions_for_a_while, made_begin, made_end),
+		cmocka_unit_test_setup_teardown(harm_that_comes_again, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(memory_that_cannot_be_opened_is_not_read, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(silent_memory_is_opened_later, made_begin, made_end),
 		cmocka_unit_test_setup_teardown(captures_of_files_are_told_to_the_kernel_once, made_begin, made_end),

@@ -257,6 +257,24 @@ static void test_harm(void **state)
 	elf_service_free(s);
 }
 
+/* Who is distrusted answers nothing more. */
+static void test_distrust(void **state)
+{
+	uint64_t before = restarts("nonsense");
+	struct elf_service *s;
+	pid_t worker;
+
+	(void)state;
+	assert_int_equal(elf_helper_new(harmful_new, metrics, &s), 0);
+	worker = child_of(child_of(getpid()));
+	elf_service_distrust(s);
+	assert_int_equal(restarts("nonsense"), before + 1);
+	elf_service_distrust(s); /* there is nobody */
+	assert_int_equal(do_harm(s, 2, NO_HARM, &reply), 0);
+	assert_int_not_equal(child_of(child_of(getpid())), worker);
+	elf_service_free(s);
+}
+
 /* Has the process of the folder @path so many descriptors, within 10 s? The template may still close its end of a socket. */
 static bool comes_to(const char *path, int fds)
 {
@@ -585,6 +603,7 @@ int main(void)
 		cmocka_unit_test(test_come_back),
 		cmocka_unit_test(test_unasked_descriptors),
 		cmocka_unit_test(test_agent_dies),
+		cmocka_unit_test(test_distrust),
 		cmocka_unit_test(test_privileges),
 		cmocka_unit_test(test_no_descriptors),
 	};
