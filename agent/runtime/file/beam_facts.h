@@ -11,14 +11,13 @@
 	X(NORMAL_EXIT, "beam_normal_exit")      \
 	X(FRAME_LAYOUT, "erts_frame_layout")
 
-/* Behind these: the range of the file's variables. Or 0: the variable that points to the code that all modules share, where
- * that has their addresses, and the variable with their names. */
+/* Behind these: the range of the file's variables. Or 0: the variable that points to the JIT's object, in which the
+ * addresses of the code that all modules share are, and the variable with their names. */
 #define X(name, variable) BEAM_FACT_##name,
 enum beam_fact {
 	BEAM_FACTS(X) BEAM_FACT_DATA_START,
 	BEAM_FACT_DATA_END,
 	BEAM_FACT_SHARED,
-	BEAM_FACT_SHARED_CODE,
 	BEAM_FACT_SHARED_NAMES,
 	BEAM_FACT_MAX
 };

@@ -82,36 +82,30 @@ static void read_thread(const struct elf_image *im, uint32_t release, struct cha
 }
 
 /*
- * process_main() goes to the scheduler's loop, which is such code: mov SHARED(%rip),%rax; ...; lea CODE(%rax),%rdi; call. By
- * that its tables are found.
+ * process_main() goes to the scheduler's loop, which is such code, and whose address the JIT's object has: the first
+ * variable that it reads, mov OBJECT(%rip),REGISTER, points there. The object's class is not known to the file, and
+ * compilers differ in how much of the look-up they put here.
  */
 static void read_shared(const struct elf_image *im, struct code_facts *facts)
 {
-	enum { LOOKED_AT = 64, INSN_BYTES = 7 };
+	enum { LOOKED_AT = 64, INSN_BYTES = 7, REX_R = 4, ANY_REGISTER = 0x38 };
 	struct runtime_symbol symbol, names;
 	const uint8_t *code;
 	int32_t number;
 	uint64_t at = 0;
 
-	if (runtime_file_symbol(im, "process_main", &symbol) ||
-	    runtime_file_symbol(im, "_ZN19BeamGlobalAssembler10labelNamesB5cxx11E", &names))
+	if (runtime_file_symbol(im, "process_main", &symbol))
 		return;
 	code = runtime_file_bytes(im, symbol.addr, LOOKED_AT);
-	while (code && at + INSN_BYTES < LOOKED_AT && memcmp(code + at, "\x48\x8b\x05", 3) != 0)
+	while (code && at + INSN_BYTES < LOOKED_AT &&
+	       ((code[at] & ~REX_R) != 0x48 || code[at + 1] != 0x8b || (code[at + 2] & ~ANY_REGISTER) != 0x05))
 		at++;
 	if (!code || at + INSN_BYTES >= LOOKED_AT)
 		return;
 	memcpy(&number, code + at + 3, sizeof(number));
 	facts->fact[BEAM_FACT_SHARED] = symbol.addr + at + INSN_BYTES + (uint64_t)(int64_t)number;
-	while (at + INSN_BYTES < LOOKED_AT && memcmp(code + at, "\x48\x8d\xb8", 3) != 0)
-		at++;
-	if (at + INSN_BYTES >= LOOKED_AT) {
-		facts->fact[BEAM_FACT_SHARED] = 0;
-		return;
-	}
-	memcpy(&number, code + at + 3, sizeof(number));
-	facts->fact[BEAM_FACT_SHARED_CODE] = (uint32_t)number;
-	facts->fact[BEAM_FACT_SHARED_NAMES] = names.addr;
+	if (!runtime_file_symbol(im, "_ZN19BeamGlobalAssembler10labelNamesB5cxx11E", &names))
+		facts->fact[BEAM_FACT_SHARED_NAMES] = names.addr;
 }
 
 bool beam_file_read(const struct elf_image *im, struct runtime_file *ret)

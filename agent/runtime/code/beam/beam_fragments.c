@@ -10,9 +10,13 @@
 #include "agent/runtime/code/beam/beam_state.h"
 
 enum {
-	HASH_FIRST = 16, /* in the unordered_map: its first node */
+	HASH_BUCKETS = 8, /* in the unordered_map: how many buckets there are, at least one for each node */
+	HASH_FIRST = 16,  /* its first node */
 	HASH_COUNT = 24,
-	HASH_KEY = 8, /* in a node, which begins with the next one's address */
+	HASH_LOAD = 32, /* the most nodes for each bucket, a float: 1 */
+	HASH_BYTES = 48,
+	OBJECT_BYTES = 4096, /* of the object that has the map, at most: some 1,200 of release 25 to 27 */
+	HASH_KEY = 8,	     /* in a node, which begins with the next one's address */
 	HASH_VALUE = 16,
 	TREE_ROOT = 16, /* in the map: its root */
 	TREE_LEFT = 16, /* in a node */
@@ -59,6 +63,36 @@ static void read_names(struct beam *s, struct code_memory *m, uint64_t tree)
 				nodes[depth++] = child;
 		}
 	}
+}
+
+/* Is the code at @addr as near to code of the emulator's own as calls between pieces of code need? */
+static bool is_near_code(const struct beam *s, uint64_t addr)
+{
+	return addr - s->normal_exit + INT32_MAX <= 2ull * INT32_MAX;
+}
+
+/* Is a map from numbers to addresses of code at @addr? */
+static bool is_map(const struct beam *s, struct code_memory *m, uint64_t addr)
+{
+	static const float load = 1;
+	const uint64_t count = code_read_u64(m, addr + HASH_COUNT);
+	uint64_t node = code_read_u64(m, addr + HASH_FIRST), i;
+	const uint32_t bits = code_read_u32(m, addr + HASH_LOAD);
+
+	if (memcmp(&bits, &load, sizeof(load)) || !count || count > BEAM_MAX_FRAGMENTS ||
+	    code_read_u64(m, addr + HASH_BUCKETS) < count)
+		return false;
+	for (i = 0; node && i < count && is_near_code(s, code_read_u64(m, node + HASH_VALUE)); i++)
+		node = code_read_u64(m, node);
+	return i == count && !node;
+}
+
+uint64_t beam_fragments_find(const struct beam *s, struct code_memory *m, uint64_t object)
+{
+	for (uint64_t at = object; at <= object + OBJECT_BYTES - HASH_BYTES; at += sizeof(uint64_t))
+		if (is_map(s, m, at))
+			return at;
+	return 0;
 }
 
 void beam_fragments_read(struct beam *s, struct code_memory *m, uint64_t addresses, uint64_t names)

@@ -58,6 +58,9 @@ struct beam {
 	struct beam_fragment fragments[BEAM_MAX_FRAGMENTS]; /* by address */
 };
 
+/* The address of the map of addresses in the JIT's object at @object; 0: there is none. s->normal_exit is known. */
+uint64_t beam_fragments_find(const struct beam *s, struct code_memory *m, uint64_t object);
+
 /* Fills s->fragments from the map at @addresses, and their names from the one at @names (0: they have none). */
 void beam_fragments_read(struct beam *s, struct code_memory *m, uint64_t addresses, uint64_t names);
 

@@ -370,8 +370,7 @@ int beam_block(void *state, struct code_memory *m, uint64_t pc, struct code_bloc
 
 static int beam_open(void *state, struct code_memory *m, const struct code_facts *facts, uint64_t bias)
 {
-	uint64_t shared = code_read_u64(m, facts->fact[BEAM_FACT_SHARED] + bias),
-		 names = facts->fact[BEAM_FACT_SHARED_NAMES];
+	uint64_t shared = 0, names = facts->fact[BEAM_FACT_SHARED_NAMES];
 	struct beam *s = state;
 	int error;
 
@@ -386,7 +385,9 @@ static int beam_open(void *state, struct code_memory *m, const struct code_facts
 		return unreadable(m, -EAGAIN);
 	error = find_atoms(s, m, facts->fact[BEAM_FACT_ATOM_TABLE] + bias);
 	if (!error && facts->fact[BEAM_FACT_SHARED])
-		beam_fragments_read(s, m, shared + facts->fact[BEAM_FACT_SHARED_CODE], names ? names + bias : 0);
+		shared = beam_fragments_find(s, m, code_read_u64(m, facts->fact[BEAM_FACT_SHARED] + bias));
+	if (shared)
+		beam_fragments_read(s, m, shared, names ? names + bias : 0);
 	return error;
 }
 

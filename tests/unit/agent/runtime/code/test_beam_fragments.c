@@ -141,6 +141,43 @@ static void test_long_and_broken_names(void **state)
 	check(1, 0x2000, 2, "");
 }
 
+/* The map is found in the object that has it, by its look; nothing else is taken for it. */
+static void test_find(void **state)
+{
+	static const struct {
+		uint32_t at, bytes;
+		uint64_t value;
+	} lies[] = { { 8, 8, 1 },	   { 24, 8, 3 }, { 24, 8, 1 }, { 24, 8, 0 }, { 24, 8, BEAM_MAX_FRAGMENTS + 1 },
+		     { 32, 4, 0x40000000 } };
+	struct code_memory m = {
+		.read = fake_read, .arg = &fake, .reads_left = 1000000, .bytes_left = CODE_MAX_BYTES, .end_ns = UINT64_MAX
+	};
+	const uint64_t object = table - 48;
+
+	(void)state;
+	beam.normal_exit = 0x2000;
+	assert_int_equal(beam_fragments_find(&beam, &m, object), 0);
+	add(7, 0x3000);
+	add(2, 0x1000);
+	fake_put(&fake, table + 8, 2, 8);
+	fake_put(&fake, table + 32, 0x3f800000, 4); /* 1 as a float */
+	assert_int_equal(beam_fragments_find(&beam, &m, object), table);
+	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+		uint64_t truth;
+
+		memcpy(&truth, fake_at(&fake, table + lies[i].at), 8);
+		fake_put(&fake, table + lies[i].at, lies[i].value, lies[i].bytes);
+		assert_int_equal(beam_fragments_find(&beam, &m, object), 0);
+		fake_put(&fake, table + lies[i].at, truth, 8);
+	}
+	beam.normal_exit = 0x3000 + 0x80000000ull; /* further away than a call reaches */
+	assert_int_equal(beam_fragments_find(&beam, &m, object), 0);
+	beam.normal_exit = 0x1000 + 0x7fffffffull;
+	assert_int_equal(beam_fragments_find(&beam, &m, object), table);
+	fake_put(&fake, last + 16, 0x5000000000ull, 8); /* labels, perhaps */
+	assert_int_equal(beam_fragments_find(&beam, &m, object), 0);
+}
+
 static void test_nothing(void **state)
 {
 	(void)state;
@@ -217,6 +254,7 @@ int main(void)
 		FRAGMENT_TEST(test_by_address),
 		FRAGMENT_TEST(test_names),
 		FRAGMENT_TEST(test_long_and_broken_names),
+		FRAGMENT_TEST(test_find),
 		FRAGMENT_TEST(test_nothing),
 		FRAGMENT_TEST(test_counts_that_do_not_fit),
 		FRAGMENT_TEST(test_circles),
