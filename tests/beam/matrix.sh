@@ -33,10 +33,10 @@ for erl; do
 		# shellcheck disable=SC2086
 		"$build/hearth" record $form -F "${HZ:-499}" -d "${SECONDS_EACH:-6}" -p $pid -o x.otlp >out 2>&1
 		wait $pid
-		verdict=$(python3 "$here/../script/judge.py" --min 99 --least 50 --without 100000 --loop NONE --whole-names \
+		verdict=$(python3 "$here/../script/judge.py" --min 99 --least 50 --without 100000 --loop NONE --complete 99 --whole-names \
 			--file calls.erl,again.erl x.otlp beam.smp beam truth) || bad=1
 		printf '%-6s %-10s %s\n' "$release" "${form:+tail form}" \
-			"$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//'), $(sed -n 's/.*; \([0-9.]* %\) of user.*/\1/p' out) complete"
+			"$(echo "$verdict" | tail -n 1 | sed 's/; never seen.*//')"
 		echo "$verdict" | sed '$d'
 	done
 done

@@ -3,7 +3,7 @@
 """Judges the stacks of a script in a capture by what the script said of itself.
 
 usage: judge.py [--min PERCENT] [--least STACKS] [--without STACKS] [--loop NAME] [--file NAME,...] [--all-lines] [--within NAME]
-                [--whole-names] [--own PREFIX] [--cut STACKS]
+                [--whole-names] [--own PREFIX] [--cut STACKS] [--complete PERCENT]
                 CAPTURE PROGRAM TYPE TRUTH
 
 PROGRAM is the name of the executable (or of a process: pid:PID), TYPE the profile.frame.type of the script's frames, TRUTH what the
@@ -19,8 +19,9 @@ With --whole-names callers are told by their whole names, and blanks in names st
 With --own the script's own frames are those whose names begin so, whatever their file.
 With --cut up to so many stacks that are not right are counted apart, of which hearth says that it could not read all of the chain
 ("unreadable", "torn"): as where the kernel was just putting another page in the place of one that it is in.
-Exit status 1 when fewer than PERCENT (100) of the stacks with script frames are right, or fewer than --least (100) are there; 77
-without Python's protobuf."""
+Exit status 1 when fewer than PERCENT (100) of the stacks with script frames are right, or fewer than --least (100) are there, or fewer
+than --complete (0) percent of the user stacks reached their root (a stack that is cut is right as far as it goes); 77 without Python's
+protobuf."""
 import argparse
 import collections
 import fnmatch
@@ -94,7 +95,7 @@ class Stacks:
         self.tables = self.data.dictionary
 
     def of(self, program):
-        """Yields (count, [(type, name, file, line)], hearth.script) of the process, outermost first."""
+        """Yields (count, [(type, name, file, line)], attributes) of the process's stacks, frames outermost first."""
         for resource in self.data.resource_profiles:
             facts = {a.key: a.value for a in resource.resource.attributes}
             name = os.path.basename(facts["process.executable.path"].string_value) if "process.executable.path" in facts else ""
@@ -105,8 +106,8 @@ class Stacks:
                 for sample in profile.samples:
                     indices = self.tables.stack_table[sample.stack_index].location_indices
                     frames = [f for i in reversed(indices) for f in self.frames(self.tables.location_table[i])]
-                    outcome = self.capture.attributes(sample.attribute_indices).get("hearth.script", "")
-                    yield max(len(sample.timestamps_unix_nano), sum(sample.values)), frames, outcome
+                    attributes = self.capture.attributes(sample.attribute_indices)
+                    yield max(len(sample.timestamps_unix_nano), sum(sample.values)), frames, attributes
 
     def frames(self, location):
         kind = self.capture.attributes(location.attribute_indices).get("profile.frame.type")
@@ -130,6 +131,7 @@ def main():
     parser.add_argument("--whole-names", action="store_true")
     parser.add_argument("--own")
     parser.add_argument("--cut", type=int, default=0)
+    parser.add_argument("--complete", type=float, default=0)
     parser.add_argument("capture")
     parser.add_argument("program")
     parser.add_argument("type")
@@ -140,8 +142,11 @@ def main():
 
     def is_own(name, path):
         return name.startswith(args.own) if args.own else os.path.basename(path) in files
-    right, without, cut, wrong, seen = 0, 0, 0, collections.Counter(), collections.Counter()
-    for count, frames, outcome in Stacks(args.capture).of(args.program):
+    right, without, cut, whole, users, wrong, seen = 0, 0, 0, 0, 0, collections.Counter(), collections.Counter()
+    for count, frames, attributes in Stacks(args.capture).of(args.program):
+        if any(frame[0] != "kernel" for frame in frames):
+            users += count
+            whole += 0 if "hearth.stack.truncated" in attributes else count
         script = [(name.replace(" ", "_") if args.whole_names else name, line) if is_own(name, path) else None
                   for kind, name, path, line in frames if kind == args.type]
         last = max((i for i, frame in enumerate(frames) if frame[0] == args.type), default=0)
@@ -152,7 +157,7 @@ def main():
             continue
         unnamed = "a frame of the script has no name" if any(frame[0] == "script" for frame in frames) else None
         why = unnamed or truth.judge(script, args.within) or (f"{loops[0]} is still there" if loops else None)
-        if why and outcome.endswith((": unreadable", ": torn")) and cut + count <= args.cut:
+        if why and attributes.get("hearth.script", "").endswith((": unreadable", ": torn")) and cut + count <= args.cut:
             cut += count
         elif why:
             text = ";".join(f"{name}:{line}" if kind == args.type else name for kind, name, _, line in frames)
@@ -164,11 +169,12 @@ def main():
         print(f"{count} x {why}:\n    {text}")
     total = right + sum(wrong.values())
     share = 100 * right / total if total else 0
+    complete = 100 * whole / users if users else 0
     missing = sorted(name for name in truth.frames if not seen[name])
     print(f"{share:.2f} % of {total} stacks right, {without} without frames of the script" +
-          (f", {cut} cut, as hearth says" if cut else "") +
+          (f", {cut} cut, as hearth says" if cut else "") + f", {complete:.2f} % complete" +
           (f"; never seen: {' '.join(missing)}" if missing else ""))
-    sys.exit(0 if total >= args.least and share >= args.min and without <= args.without else 1)
+    sys.exit(0 if total >= args.least and share >= args.min and without <= args.without and complete >= args.complete else 1)
 
 
 if __name__ == "__main__":

@@ -21,14 +21,7 @@ for way in "" "--no-bpf-loop" "TieredCompilation=0" "ReadyToRun=0"; do
 	env $option ./host "$folder" "$PWD/Calls.exe" 4 >truth || skip "this .NET does not start: $folder"
 	stop "$recorder"
 	accounted record.out.err
-	status=0
-	python3 "$TOP/tests/script/judge.py" --min 99 --least 100 --without 100000 --loop NONE --own Calls. --whole-names x.otlp host dotnet truth ||
-		status=$?
-	[ $status != 77 ] || skip "no Python with protobuf here"
-	[ $status = 0 ] || fail "$way: stacks are wrong"
-	"$HEARTH" report x.otlp --format truth >truth.report
-	part=$(awk '$6 == "host" { sub(/%/, "", $2); print int($2); exit }' truth.report)
-	[ "${part:-0}" -ge 97 ] || fail "$way: $part % of stacks are complete: $(cat truth.report)"
+	judge_scripts --min 99 --least 100 --without 100000 --loop NONE --complete 97 --own Calls. --whole-names x.otlp host dotnet truth
 done
 
 # Files and lines, by PDBs that are made for the library; the runtime's own stack traces are the truth.

@@ -9,22 +9,14 @@ command -v erl >/dev/null && command -v erlc >/dev/null || skip "no Erlang here 
 cp "$TOP/tests/script/calls.erl" .
 erlc calls.erl || fail "calls.erl cannot be compiled"
 
-# complete PART: at least so many percent of the stacks reached their root
-complete() {
-	local part
-	"$HEARTH" report x.otlp --format truth >truth.report
-	part=$(sed -n 's/.* with a user stack: [0-9]* complete (\([0-9]*\).*/\1/p' truth.report)
-	[ "${part:-0}" -ge "$1" ] || fail "$part % of stacks are complete: $(cat truth.report)"
-}
-
 for form in "" --no-bpf-loop; do
 	# shellcheck disable=SC2086 # there may be none
 	start_record x.otlp $form -F 399 --report-interval 500ms -p $$ # and its children
 	erl -noshell -s calls main 2 >truth
 	stop "$recorder"
 	accounted record.out.err
-	judge_scripts --min 99 --least 150 --without 100000 --loop NONE --whole-names --file calls.erl,again.erl x.otlp beam.smp beam truth
-	complete 97
+	judge_scripts --min 99 --least 150 --without 100000 --loop NONE --complete 97 --whole-names --file calls.erl,again.erl \
+		x.otlp beam.smp beam truth
 	"$HEARTH" report x.otlp --format folded >folded
 	for function in "calls:plain/0;calls:mid/1;calls:leaf/1;calls:spin/1;calls:turn/2" "calls:down/1;calls:down/1;calls:down/1" \
 		"calls:mapped/0;lists:map.*calls:mapped/0-fun-0/1" "calls:bifs/0;.*[a-z]*_[0-9]"; do

@@ -18,14 +18,7 @@ for form in "" --no-bpf-loop; do
 	"$java" -Djdk.virtualThreadScheduler.parallelism=2 -cp classes VirtualCalls "$TOP/tests/script/VirtualCalls.java" 5 >truth
 	stop "$recorder"
 	accounted record.out.err
-	status=0
-	python3 "$TOP/tests/script/judge.py" --min 99.5 --least 200 --without 100000 --loop NONE --file VirtualCalls.java x.otlp java jvm truth ||
-		status=$?
-	[ $status != 77 ] || skip "no Python with protobuf here"
-	[ $status = 0 ] || fail "stacks are wrong"
-	"$HEARTH" report x.otlp --format truth >truth.report
-	part=$(awk '$NF == "java" || $6 == "java" { sub(/%/, "", $2); print int($2); exit }' truth.report)
-	[ -z "$part" ] || [ "$part" -ge 95 ] || fail "$part % of stacks are complete: $(cat truth.report)"
+	judge_scripts --min 99.5 --least 200 --without 100000 --loop NONE --complete 95 --file VirtualCalls.java x.otlp java jvm truth
 	"$HEARTH" report x.otlp --format folded >folded
 	# Behind the barrier the way goes on, and a stack whose frames all came back has none that stands for others.
 	grep -q "Continuation.run;\[frames in the heap\];VirtualCalls\.[a-z]*[; ]" folded || fail "no stack goes on behind the barrier"

@@ -13,19 +13,7 @@ name=$(basename "$node")
 
 # judged LEAST [MIN FILES OPTION...]: the verdict on x.otlp. Functions that are thrown away at once may lack their names.
 judged() {
-	local status=0
-	python3 "$TOP/tests/script/judge.py" --min "${2:-97}" --least "$1" --without 100000 --loop NONE --file "${3:-calls.js}" "${@:4}" x.otlp "$name" v8js truth ||
-		status=$?
-	[ $status != 77 ] || skip "no Python with protobuf here"
-	[ $status = 0 ] || fail "stacks are wrong"
-}
-
-# complete PART: at least so many percent of the stacks of node reached their root
-complete() {
-	local part
-	"$HEARTH" report x.otlp --format truth >truth.report
-	part=$(sed -n 's/.* with a user stack: [0-9]* complete (\([0-9]*\).*/\1/p' truth.report)
-	[ "${part:-0}" -ge "$1" ] || fail "$part % of stacks are complete: $(cat truth.report)"
+	judge_scripts --min "${2:-97}" --least "$1" --without 100000 --loop NONE --complete 97 --file "${3:-calls.js}" "${@:4}" x.otlp "$name" v8js truth
 }
 
 for way in "" "--no-opt --no-sparkplug" "--no-bpf-loop"; do
@@ -40,7 +28,6 @@ for way in "" "--no-opt --no-sparkplug" "--no-bpf-loop"; do
 	stop "$recorder"
 	accounted record.out.err
 	judged 100
-	complete 97
 	"$HEARTH" report x.otlp --format folded >folded
 	for function in "main" "plain;mid;leaf;spin" "map;.*mapped" "makes" "generator;.*numbers"; do
 		grep -q ";$function[; ]" folded || fail "$way: $function is in no stack"
@@ -69,7 +56,6 @@ for form in "" --no-bpf-loop; do
 	"$node" $no_inlining "$TOP/tests/script/wasm.js" 2.5 >truth
 	stop "$recorder"
 	judged 100 99 wasm.js, --within '(wasm ?*)'
-	complete 97
 done
 
 # A node that never compiles has no code but its file's: the kernel finds it as soon as it is known.
