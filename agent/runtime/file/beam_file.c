@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The emulator of Erlang with a JIT (beam.smp), which exports its variables for extensions. A build that exports none, or
- * one without a JIT, is not recognised. Where a scheduler's structures have what a walk needs is in no symbol: a table by
+ * The emulator of Erlang with a JIT (beam.smp), which exports its variables for extensions. From release 29 on it exports
+ * the functions for extensions alone, and the variables are in .symtab, unless that was stripped. One without these, or
+ * without a JIT, is not recognised. Where a scheduler's structures have what a walk needs is in no symbol: a table by
  * release, measured on running programs: stop is the N of the JIT's `mov rsp, [r13 + N]`, the others are the words of
  * erts_aligned_scheduler_data's first scheduler and of its process that fit that one.
  */
@@ -25,7 +26,15 @@ static const struct row {
 } rows[] = {
 	{ 25, { 168, 88, 128, 136 } },
 	{ 27, { 168, 88, 192, 200 } },
+	{ 28, { 168, 88, 192, 200 } }, /* was not at hand: as those around it */
+	{ 29, { 168, 88, 192, 200 } }, /* by the debug information of a build, too */
 };
+
+/* The symbol @name of the emulator, exported or not. 0 or -ENOENT. */
+static int find(const struct elf_image *im, const char *name, struct runtime_symbol *ret)
+{
+	return runtime_file_symbol(im, name, ret) ? runtime_file_own_symbol(im, name, ret) : 0;
+}
 
 /* The number that stands as text at the symbol @name, with up to three parts, as major << 16 | minor << 8 | micro. */
 static uint32_t read_version(const struct elf_image *im, const char *name)
@@ -34,7 +43,7 @@ static uint32_t read_version(const struct elf_image *im, const char *name)
 	struct runtime_symbol symbol;
 	const uint8_t *text;
 
-	if (runtime_file_symbol(im, name, &symbol) || !symbol.size_bytes || symbol.size_bytes > 16)
+	if (find(im, name, &symbol) || !symbol.size_bytes || symbol.size_bytes > 16)
 		return 0;
 	text = runtime_file_bytes(im, symbol.addr, symbol.size_bytes);
 	for (uint64_t i = 0; text && i < symbol.size_bytes && text[i] && n < ARRAY_LEN(part); i++) {
@@ -94,7 +103,7 @@ static void read_shared(const struct elf_image *im, struct code_facts *facts)
 	int32_t number;
 	uint64_t at = 0;
 
-	if (runtime_file_symbol(im, "process_main", &symbol))
+	if (find(im, "process_main", &symbol))
 		return;
 	code = runtime_file_bytes(im, symbol.addr, LOOKED_AT);
 	while (code && at + INSN_BYTES < LOOKED_AT &&
@@ -104,7 +113,7 @@ static void read_shared(const struct elf_image *im, struct code_facts *facts)
 		return;
 	memcpy(&number, code + at + 3, sizeof(number));
 	facts->fact[BEAM_FACT_SHARED] = symbol.addr + at + INSN_BYTES + (uint64_t)(int64_t)number;
-	if (!runtime_file_symbol(im, "_ZN19BeamGlobalAssembler10labelNamesB5cxx11E", &names))
+	if (!find(im, "_ZN19BeamGlobalAssembler10labelNamesB5cxx11E", &names))
 		facts->fact[BEAM_FACT_SHARED_NAMES] = names.addr;
 }
 
@@ -113,8 +122,10 @@ bool beam_file_read(const struct elf_image *im, struct runtime_file *ret)
 	struct runtime_symbol symbol;
 
 	_Static_assert((int)BEAM_FACT_MAX <= (int)CODE_FACTS, "there is room for all facts");
+	if (runtime_file_symbol(im, "enif_make_atom", &symbol)) /* each file is asked: .symtab may be long */
+		return false;
 	for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
-		if (runtime_file_symbol(im, variables[i], &symbol))
+		if (find(im, variables[i], &symbol))
 			return false;
 		ret->code.fact[i] = symbol.addr;
 	}
@@ -122,6 +133,7 @@ bool beam_file_read(const struct elf_image *im, struct runtime_file *ret)
 		return false;
 	read_shared(im, &ret->code);
 	ret->kind = RUNTIME_FILE_CODE;
+	ret->way = runtime_file_symbol(im, variables[0], &symbol) ? RUNTIME_WAY_SYMTAB : RUNTIME_WAY_DYNSYM;
 	ret->code.id = CODE_BEAM;
 	ret->version = ret->code.version = read_version(im, "etp_otp_release");
 	read_thread(im, ret->version >> 16, &ret->state);

@@ -129,7 +129,7 @@ bool runtime_file_thread(const struct elf_image *im, const char *name, struct th
 	struct runtime_symbol get;
 	const uint8_t *code;
 
-	if (runtime_file_symbol(im, name, &get))
+	if (runtime_file_symbol(im, name, &get) && runtime_file_own_symbol(im, name, &get))
 		return false;
 	code = runtime_file_bytes(im, get.addr, LOOKED_AT);
 	return code && thread_code_read(im->ehdr.e_machine, code, LOOKED_AT, get.addr, ret);

@@ -15,7 +15,7 @@ enum {
 	HASH_COUNT = 24,
 	HASH_LOAD = 32, /* the most nodes for each bucket, a float: 1 */
 	HASH_BYTES = 48,
-	OBJECT_BYTES = 4096, /* of the object that has the map, at most: some 1,200 of release 25 to 27 */
+	OBJECT_BYTES = 4096, /* of the object that has the map, at most: some 1,200 of release 25 to 29 */
 	HASH_KEY = 8,	     /* in a node, which begins with the next one's address */
 	HASH_VALUE = 16,
 	TREE_ROOT = 16, /* in the map: its root */

@@ -2,7 +2,7 @@
 /*
  * The state of the reader of BEAM's JIT, for its own files. Modules are pieces of memory that begin with a header
  * (erts/emulator/beam/beam_code.h); each function begins with its name (ErtsCodeInfo). The table of modules (beam_ranges.c)
- * leads from an address to a header. Between modules is code that all of them call: fragments. Erlang's release 25 to 27.
+ * leads from an address to a header. Between modules is code that all of them call: fragments. Erlang's release 25 to 29.
  */
 #ifndef HEARTH_AGENT_RUNTIME_CODE_BEAM_STATE_H
 #define HEARTH_AGENT_RUNTIME_CODE_BEAM_STATE_H

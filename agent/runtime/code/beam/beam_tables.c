@@ -39,6 +39,28 @@ static int unreadable(const struct code_memory *m, int otherwise)
 
 /* --- atoms --- */
 
+enum {		       /* erts/emulator/beam/erl_term.h, erl_bits.h of release 29 */
+       TERM_TAGS = 7,  /* bits of a term that are not the address of what it stands for */
+       TERM_BOXED = 2, /* the lowest two of them */
+       HEAD_TAGS = 0x3f,
+       HEAD_OF_BITS = 0x20, /* a binary with its bytes, behind its size */
+       HEAD_OF_PART = 0x24, /* one that is in another: the base, whose last two bits are flags, and its first bit */
+};
+
+/* The address of a text by the word that an atom has for it: from release 29 on a binary, before that the address. */
+static uint64_t text_at(struct code_memory *m, uint64_t word)
+{
+	const uint64_t binary = word & ~(uint64_t)TERM_TAGS;
+	uint64_t head;
+
+	if ((word & 3) != TERM_BOXED)
+		return word;
+	head = code_read_u64(m, binary) & HEAD_TAGS;
+	if (head == HEAD_OF_BITS)
+		return binary + 16;
+	return head == HEAD_OF_PART ? (code_read_u64(m, binary + 8) & ~3ull) + code_read_u64(m, binary + 16) / 8 : 0;
+}
+
 static bool is_false(struct code_memory *m, uint64_t text)
 {
 	char bytes[5];
@@ -55,7 +77,8 @@ static int find_atoms(struct beam *s, struct code_memory *m, uint64_t table)
 		segment = segments > 4096 ? code_read_u64(m, segments) : 0;
 		atom = segment > 4096 ? code_read_u64(m, segment) : 0;
 		for (uint32_t text = 16; atom > 4096 && text < ATOM_LAST; text += 8) {
-			if (!is_false(m, code_read_u64(m, atom + text)) || code_read_u16(m, atom + text - 8) != 5)
+			if (!is_false(m, text_at(m, code_read_u64(m, atom + text))) ||
+			    code_read_u16(m, atom + text - 8) != 5)
 				continue;
 			s->atoms = segments;
 			s->atom_text = text;
@@ -79,7 +102,7 @@ int beam_atom(const struct beam *s, struct code_memory *m, uint64_t atom, char t
 	len = code_read_u16(m, entry + s->atom_text - 8);
 	if (len > BEAM_MAX_ATOM)
 		return -EBADMSG;
-	return code_read(m, code_read_u64(m, entry + s->atom_text), text, len) ? unreadable(m, -EFAULT) : len;
+	return code_read(m, text_at(m, code_read_u64(m, entry + s->atom_text)), text, len) ? unreadable(m, -EFAULT) : len;
 }
 
 /* --- modules --- */

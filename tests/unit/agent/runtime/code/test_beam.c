@@ -147,6 +147,33 @@ static void rename_atom(uint32_t number, const char *text)
 	memcpy(fake_at(&fake, entry), text, strlen(text));
 }
 
+/* From release 29 on the text of an atom is a binary: with its bytes, or part of another. */
+static void test_atoms_of_binaries(void **state)
+{
+	enum { BOXED = 2, LITERAL = 4, BYTES = 0x20, PART = 0x24, FLAGS = 3 };
+
+	(void)state;
+	for (uint32_t i = 0; i < fake.atom_cnt; i++) {
+		uint64_t entry, text, len = 0, binary;
+		bool is_part = i % 3 == 1;
+
+		memcpy(&entry, fake_at(&fake, fake.atoms + 8ul * i), sizeof(entry));
+		memcpy(&text, fake_at(&fake, entry + 32), sizeof(text));
+		memcpy(&len, fake_at(&fake, entry + 24), 2);
+		binary = fake_take(&fake, 24 + (uint32_t)len);
+		fake_put(&fake, binary, (is_part ? PART : BYTES) | 5 << 6, 8);
+		fake_put(&fake, binary + 8, is_part ? ((text - 2) & ~3ull) | FLAGS : 8 * len, 8);
+		if (is_part)
+			fake_put(&fake, binary + 16, 8 * (text - ((text - 2) & ~3ull)), 8);
+		else
+			memcpy(fake_at(&fake, binary + 16), fake_at(&fake, text), len);
+		memset(fake_at(&fake, text), 0, is_part ? 0 : len);
+		fake_put(&fake, entry + 32, binary | BOXED | (i % 2 ? LITERAL : 0), 8);
+	}
+	assert_int_equal(open_beam(), 0);
+	test_names(NULL);
+}
+
 static void test_elixir(void **state)
 {
 	(void)state;
@@ -282,17 +309,12 @@ static void all_is_as_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(all_is_as_written, make),
-		cmocka_unit_test_setup(test_names, make),
-		cmocka_unit_test_setup(test_listed_path, make),
-		cmocka_unit_test_setup(test_elixir, make),
-		cmocka_unit_test_setup(test_frame, make),
-		cmocka_unit_test_setup(test_calls_of_c, make),
-		cmocka_unit_test_setup(test_root, make),
-		cmocka_unit_test_setup(test_purged, make),
-		cmocka_unit_test_setup(test_end_of_fragment, make),
-		cmocka_unit_test_setup(test_tokens, make),
-		cmocka_unit_test_setup(test_refusals, make),
+		cmocka_unit_test_setup(all_is_as_written, make), cmocka_unit_test_setup(test_names, make),
+		cmocka_unit_test_setup(test_listed_path, make),	 cmocka_unit_test_setup(test_atoms_of_binaries, make),
+		cmocka_unit_test_setup(test_elixir, make),	 cmocka_unit_test_setup(test_frame, make),
+		cmocka_unit_test_setup(test_calls_of_c, make),	 cmocka_unit_test_setup(test_root, make),
+		cmocka_unit_test_setup(test_purged, make),	 cmocka_unit_test_setup(test_end_of_fragment, make),
+		cmocka_unit_test_setup(test_tokens, make),	 cmocka_unit_test_setup(test_refusals, make),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
