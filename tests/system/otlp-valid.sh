@@ -7,7 +7,7 @@ command -v protoc >/dev/null || skip "no protoc here"
 
 start chain "$TRUTH/c_chain" 10
 start threads "$TRUTH/threads" 10
-start deep "$TRUTH/recurse1500" 10 # whose stacks are cut and marked
+start deep "$TRUTH/turns1500" 10 # whose stacks are cut and marked
 "$HEARTH" record --error-frames -F 99 -d 8 --report-interval 1s -o valid.otlp >out 2>err || fail "exit status $?: $(cat err)"
 
 # One run over all our schema files: the capture's message is found by name.
