@@ -51,6 +51,7 @@ struct beam {
 	uint64_t normal_exit;	 /* the code that the outermost frame of a process returns to */
 	uint64_t atoms;		 /* address of the table of atoms' segments */
 	uint32_t atom_text;	 /* where an atom has the address of its text; its length stands 8 bytes before */
+	bool has_binaries;	 /* it has a binary there, with the text */
 	uint32_t functions;	 /* where a module's header has its functions' addresses; 0: not found yet */
 	struct code_range range[CODE_RANGES]; /* where code is */
 	uint32_t range_cnt;

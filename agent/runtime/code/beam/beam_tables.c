@@ -47,14 +47,14 @@ enum {		       /* erts/emulator/beam/erl_term.h, erl_bits.h of release 29 */
        HEAD_OF_PART = 0x24, /* one that is in another: the base, whose last two bits are flags, and its first bit */
 };
 
-/* The address of a text by the word that an atom has for it: from release 29 on a binary, before that the address. */
-static uint64_t text_at(struct code_memory *m, uint64_t word)
+/* The address of the bytes of the binary @term; 0: it is none. */
+static uint64_t binary_text(struct code_memory *m, uint64_t term)
 {
-	const uint64_t binary = word & ~(uint64_t)TERM_TAGS;
+	const uint64_t binary = term & ~(uint64_t)TERM_TAGS;
 	uint64_t head;
 
-	if ((word & 3) != TERM_BOXED)
-		return word;
+	if ((term & 3) != TERM_BOXED)
+		return 0;
 	head = code_read_u64(m, binary) & HEAD_TAGS;
 	if (head == HEAD_OF_BITS)
 		return binary + 16;
@@ -77,11 +77,14 @@ static int find_atoms(struct beam *s, struct code_memory *m, uint64_t table)
 		segment = segments > 4096 ? code_read_u64(m, segments) : 0;
 		atom = segment > 4096 ? code_read_u64(m, segment) : 0;
 		for (uint32_t text = 16; atom > 4096 && text < ATOM_LAST; text += 8) {
-			if (!is_false(m, text_at(m, code_read_u64(m, atom + text))) ||
-			    code_read_u16(m, atom + text - 8) != 5)
+			const uint64_t word = code_read_u64(m, atom + text);
+			const bool is_address = is_false(m, word);
+
+			if ((!is_address && !is_false(m, binary_text(m, word))) || code_read_u16(m, atom + text - 8) != 5)
 				continue;
 			s->atoms = segments;
 			s->atom_text = text;
+			s->has_binaries = !is_address;
 			return 0;
 		}
 	}
@@ -90,7 +93,7 @@ static int find_atoms(struct beam *s, struct code_memory *m, uint64_t table)
 
 int beam_atom(const struct beam *s, struct code_memory *m, uint64_t atom, char text[static BEAM_MAX_ATOM])
 {
-	uint64_t number = atom >> BEAM_ATOM_BITS, segment, entry;
+	uint64_t number = atom >> BEAM_ATOM_BITS, segment, entry, at;
 	uint16_t len;
 
 	if (!beam_is_atom(atom))
@@ -102,7 +105,10 @@ int beam_atom(const struct beam *s, struct code_memory *m, uint64_t atom, char t
 	len = code_read_u16(m, entry + s->atom_text - 8);
 	if (len > BEAM_MAX_ATOM)
 		return -EBADMSG;
-	return code_read(m, text_at(m, code_read_u64(m, entry + s->atom_text)), text, len) ? unreadable(m, -EFAULT) : len;
+	at = code_read_u64(m, entry + s->atom_text);
+	if (s->has_binaries)
+		at = binary_text(m, at);
+	return code_read(m, at, text, len) ? unreadable(m, -EFAULT) : len;
 }
 
 /* --- modules --- */

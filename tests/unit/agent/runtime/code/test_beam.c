@@ -174,6 +174,24 @@ static void test_atoms_of_binaries(void **state)
 	test_names(NULL);
 }
 
+/* Up to release 28 texts stand at any address, also at one that looks like a binary's. */
+static void test_atoms_at_any_address(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i < fake.atom_cnt; i++) {
+		const uint64_t at = fake_take(&fake, 64) + 2 + i % 3;
+		uint64_t entry, text, len = 0;
+
+		memcpy(&entry, fake_at(&fake, fake.atoms + 8ul * i), sizeof(entry));
+		memcpy(&text, fake_at(&fake, entry + 32), sizeof(text));
+		memcpy(&len, fake_at(&fake, entry + 24), 2);
+		memcpy(fake_at(&fake, at), fake_at(&fake, text), len);
+		fake_put(&fake, entry + 32, at, 8);
+	}
+	assert_int_equal(open_beam(), 0);
+	test_names(NULL);
+}
+
 static void test_elixir(void **state)
 {
 	(void)state;
@@ -309,12 +327,19 @@ static void all_is_as_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(all_is_as_written, make), cmocka_unit_test_setup(test_names, make),
-		cmocka_unit_test_setup(test_listed_path, make),	 cmocka_unit_test_setup(test_atoms_of_binaries, make),
-		cmocka_unit_test_setup(test_elixir, make),	 cmocka_unit_test_setup(test_frame, make),
-		cmocka_unit_test_setup(test_calls_of_c, make),	 cmocka_unit_test_setup(test_root, make),
-		cmocka_unit_test_setup(test_purged, make),	 cmocka_unit_test_setup(test_end_of_fragment, make),
-		cmocka_unit_test_setup(test_tokens, make),	 cmocka_unit_test_setup(test_refusals, make),
+		cmocka_unit_test_setup(all_is_as_written, make),
+		cmocka_unit_test_setup(test_names, make),
+		cmocka_unit_test_setup(test_listed_path, make),
+		cmocka_unit_test_setup(test_atoms_of_binaries, make),
+		cmocka_unit_test_setup(test_atoms_at_any_address, make),
+		cmocka_unit_test_setup(test_elixir, make),
+		cmocka_unit_test_setup(test_frame, make),
+		cmocka_unit_test_setup(test_calls_of_c, make),
+		cmocka_unit_test_setup(test_root, make),
+		cmocka_unit_test_setup(test_purged, make),
+		cmocka_unit_test_setup(test_end_of_fragment, make),
+		cmocka_unit_test_setup(test_tokens, make),
+		cmocka_unit_test_setup(test_refusals, make),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
