@@ -284,8 +284,9 @@ void kernel_sample(struct memory *m, const struct kernel_thread *thread, bool is
 	s->walk.state.exact = 1;
 	s->walk.state.end = END_DEPTH;
 	memo_begin(&s->walk, s);
-	for (uint32_t i = 0; i < MAX_WALKED_FRAMES && !walk_frame(&s->walk, s, !thread->by_tail_calls);)
-		i++;
+	for (uint32_t i = 0; i < MAX_WALKED_FRAMES; i++)
+		if (walk_frame(&s->walk, s, !thread->by_tail_calls))
+			break;
 	memo_end(&s->walk, s);
 	if (is_miss)
 		s->walk.state.end = END_USER_RULE;

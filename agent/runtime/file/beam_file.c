@@ -30,12 +30,6 @@ static const struct row {
 	{ 29, { 168, 88, 192, 200 } }, /* by the debug information of a build, too */
 };
 
-/* The symbol @name of the emulator, exported or not. 0 or -ENOENT. */
-static int find(const struct elf_image *im, const char *name, struct runtime_symbol *ret)
-{
-	return runtime_file_symbol(im, name, ret) ? runtime_file_own_symbol(im, name, ret) : 0;
-}
-
 /* The number that stands as text at the symbol @name, with up to three parts, as major << 16 | minor << 8 | micro. */
 static uint32_t read_version(const struct elf_image *im, const char *name)
 {
@@ -43,7 +37,7 @@ static uint32_t read_version(const struct elf_image *im, const char *name)
 	struct runtime_symbol symbol;
 	const uint8_t *text;
 
-	if (find(im, name, &symbol) || !symbol.size_bytes || symbol.size_bytes > 16)
+	if (runtime_file_any_symbol(im, name, &symbol) || !symbol.size_bytes || symbol.size_bytes > 16)
 		return 0;
 	text = runtime_file_bytes(im, symbol.addr, symbol.size_bytes);
 	for (uint64_t i = 0; text && i < symbol.size_bytes && text[i] && n < ARRAY_LEN(part); i++) {
@@ -103,7 +97,7 @@ static void read_shared(const struct elf_image *im, struct code_facts *facts)
 	int32_t number;
 	uint64_t at = 0;
 
-	if (find(im, "process_main", &symbol))
+	if (runtime_file_any_symbol(im, "process_main", &symbol))
 		return;
 	code = runtime_file_bytes(im, symbol.addr, LOOKED_AT);
 	while (code && at + INSN_BYTES < LOOKED_AT &&
@@ -113,7 +107,7 @@ static void read_shared(const struct elf_image *im, struct code_facts *facts)
 		return;
 	memcpy(&number, code + at + 3, sizeof(number));
 	facts->fact[BEAM_FACT_SHARED] = symbol.addr + at + INSN_BYTES + (uint64_t)(int64_t)number;
-	if (!find(im, "_ZN19BeamGlobalAssembler10labelNamesB5cxx11E", &names))
+	if (!runtime_file_any_symbol(im, "_ZN19BeamGlobalAssembler10labelNamesB5cxx11E", &names))
 		facts->fact[BEAM_FACT_SHARED_NAMES] = names.addr;
 }
 
@@ -125,7 +119,7 @@ bool beam_file_read(const struct elf_image *im, struct runtime_file *ret)
 	if (runtime_file_symbol(im, "enif_make_atom", &symbol)) /* each file is asked: .symtab may be long */
 		return false;
 	for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
-		if (find(im, variables[i], &symbol))
+		if (runtime_file_any_symbol(im, variables[i], &symbol))
 			return false;
 		ret->code.fact[i] = symbol.addr;
 	}

@@ -118,6 +118,11 @@ int runtime_file_own_symbol(const struct elf_image *im, const char *name, struct
 	return -ENOENT;
 }
 
+int runtime_file_any_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret)
+{
+	return runtime_file_symbol(im, name, ret) ? runtime_file_own_symbol(im, name, ret) : 0;
+}
+
 const uint8_t *runtime_file_bytes(const struct elf_image *im, uint64_t addr, uint64_t len)
 {
 	return elf_image_loaded(im, addr, len);
@@ -129,7 +134,7 @@ bool runtime_file_thread(const struct elf_image *im, const char *name, struct th
 	struct runtime_symbol get;
 	const uint8_t *code;
 
-	if (runtime_file_symbol(im, name, &get) && runtime_file_own_symbol(im, name, &get))
+	if (runtime_file_any_symbol(im, name, &get))
 		return false;
 	code = runtime_file_bytes(im, get.addr, LOOKED_AT);
 	return code && thread_code_read(im->ehdr.e_machine, code, LOOKED_AT, get.addr, ret);

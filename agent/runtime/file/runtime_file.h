@@ -116,6 +116,9 @@ int runtime_file_symbol(const struct elf_image *im, const char *name, struct run
 /* The same of .symtab, where a program that exports nothing has them: looks at every symbol. */
 int runtime_file_own_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret);
 
+/* The same of .dynsym, or else of .symtab. */
+int runtime_file_any_symbol(const struct elf_image *im, const char *name, struct runtime_symbol *ret);
+
 /* The way to what the function @name returns, a variable of the thread's own, by its code. False: not known. */
 bool runtime_file_thread(const struct elf_image *im, const char *name, struct thread_locator *ret);
 

@@ -590,7 +590,6 @@ int main(void)
 		cmocka_unit_test(test_come_back),
 		cmocka_unit_test(test_unasked_descriptors),
 		cmocka_unit_test(test_agent_dies),
-
 		cmocka_unit_test(test_privileges),
 		cmocka_unit_test(test_no_descriptors),
 	};
